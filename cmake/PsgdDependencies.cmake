@@ -1,0 +1,19 @@
+# Every library we use, found once. The installed package's configuration includes this file too.
+
+include(CMakeFindDependencyMacro)
+
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(PsgdHighway REQUIRED IMPORTED_TARGET libhwy)
+set(BLA_VENDOR OpenBLAS)
+find_package(BLAS REQUIRED)
+find_package(LAPACK REQUIRED)
+find_library(PSGD_LAPACKE_LIBRARY lapacke REQUIRED)
+
+if(PSGD_BUILD_DUMP)
+  find_package(HDF5 REQUIRED COMPONENTS C)
+  pkg_check_modules(PsgdDeflate REQUIRED IMPORTED_TARGET libdeflate)
+  find_package(nlohmann_json REQUIRED)
+  find_package(Boost REQUIRED COMPONENTS program_options)
+endif()

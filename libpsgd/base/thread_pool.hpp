@@ -1,0 +1,69 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace psgd {
+
+/// A fixed set of workers that share out numbered pieces of work.
+///
+/// The caller's thread works too, so a pool of size 1 starts no thread. Which worker runs which piece is not defined:
+/// a result that must not depend on the number of threads has to be cut into pieces whose number does not depend on it.
+/// One call runs at a time; calls from inside a piece run in that piece's thread.
+class ThreadPool {
+ public:
+  /// `threads` >= 1 workers, the caller's included; 0 means one for each processor this process may run on.
+  explicit ThreadPool(std::size_t threads = 0);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  [[nodiscard]] std::size_t size() const noexcept { return workers_.size() + 1; }
+
+  /// Calls body(piece, worker) once for each piece in [0, pieces), worker in [0, size()); returns when all are done.
+  /// The first exception a piece throws is rethrown here, after the pieces already begun have ended.
+  template <class Body>
+  void for_each(std::size_t pieces, Body&& body) {
+    using Function = std::remove_reference_t<Body>;
+    run(pieces, Work{const_cast<void*>(static_cast<const void*>(std::addressof(body))),
+                     [](void* function, std::size_t piece, std::size_t worker) {
+                       (*static_cast<Function*>(function))(piece, worker);
+                     }});
+  }
+
+ private:
+  struct Work {
+    void* function = nullptr;
+    void (*call)(void*, std::size_t, std::size_t) = nullptr;
+  };
+
+  void run(std::size_t pieces, Work work);
+  void serve(std::size_t worker);
+  void take_pieces(std::size_t worker);
+
+  std::vector<std::thread> workers_;
+  std::mutex mutex_;
+  std::condition_variable start_;
+  std::condition_variable done_;
+  Work work_;
+  std::size_t pieces_ = 0;
+  std::atomic<std::size_t> next_{0};
+  std::size_t busy_ = 0;
+  std::uint64_t generation_ = 0;
+  bool running_ = false;
+  bool stop_ = false;
+  std::exception_ptr failure_;
+};
+
+/// Processors this process may run on (its affinity mask), at least 1.
+std::size_t available_processors();
+
+}  // namespace psgd
