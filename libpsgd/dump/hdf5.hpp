@@ -103,7 +103,7 @@ class Object {
 
  protected:
   [[nodiscard]] const std::shared_ptr<const std::string>& file_name() const noexcept { return file_; }
-  void reset() noexcept { handle_.reset(); }
+  [[nodiscard]] hid_t release() noexcept { return handle_.release(); }
 
  private:
   Handle handle_;
@@ -126,6 +126,20 @@ class Dataset : public Object {
 /// std::uint64_t.
 template <class T>
 hid_t native_type();
+template <>
+hid_t native_type<float>();
+template <>
+hid_t native_type<double>();
+template <>
+hid_t native_type<std::int32_t>();
+template <>
+hid_t native_type<std::int64_t>();
+template <>
+hid_t native_type<std::uint8_t>();
+template <>
+hid_t native_type<std::uint32_t>();
+template <>
+hid_t native_type<std::uint64_t>();
 
 /// What links hang on. Only hard links are followed: soft, external and user-defined links are refused, as they can
 /// lead out of the file.
