@@ -1,0 +1,3 @@
+#pragma once
+
+#include "libpsgd/dump/schema.hpp"

@@ -1,0 +1,5 @@
+#pragma once
+
+#include <hdf5.h>
+
+#include "libpsgd/dump/schema.hpp"
