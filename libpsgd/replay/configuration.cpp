@@ -1,0 +1,161 @@
+#include "libpsgd/replay/configuration.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "libpsgd/comm/registry.hpp"
+#include "libpsgd/metrics/orthogonality.hpp"
+#include "libpsgd/metrics/residual_norm.hpp"
+
+namespace psgd::replay {
+namespace {
+
+constexpr double none = std::numeric_limits<double>::quiet_NaN();
+
+template <class T>
+compress::HookContext<T> hook_context(const Stage<T>& stage, comm::Communicator<T>& communicator) {
+  compress::HookContext<T> context;
+  context.backend = stage.backend;
+  context.communicator = &communicator;
+  context.layout = &stage.selection->layout;
+  const std::size_t ranks = stage.selection->process_ranks.size();
+  context.members = stage.arithmetic == Arithmetic::fused ? 1 : ranks;
+  context.member_weight = stage.arithmetic == Arithmetic::fused ? static_cast<double>(ranks) : 1.0;
+  context.log = stage.log;
+  return context;
+}
+
+double orthogonality_after(const compress::FactorGrams& grams) {
+  return grams.after == nullptr ? none : metrics::orthogonality(grams.after, grams.cols);
+}
+
+/// Records of a step follow the dump's order of parameters; hooks deliver tensors bucket by bucket.
+std::vector<std::size_t> rows_by_tensor(const Selection& selection) {
+  std::vector<std::size_t> rows;
+  for (const Bucket& bucket : selection.layout.buckets) {
+    for (const TensorSlot& slot : bucket.tensors) {
+      const auto at = std::lower_bound(selection.parameters.begin(), selection.parameters.end(), slot.parameter);
+      rows.push_back(static_cast<std::size_t>(at - selection.parameters.begin()));
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+template <class T>
+Configuration<T>::Configuration(const Stage<T>& stage, const compress::HookEntry& entry, const compress::HookOptions& options, bool want_output)
+    : stage_(stage),
+      communicator_(comm::make_communicator(stage.transport, *stage.backend, static_cast<std::int64_t>(stage.selection->process_ranks.size()))),
+      hook_(compress::make_hook(entry, options, hook_context(stage, *communicator_))),
+      hazards_(*stage.dump, *stage.selection, options),
+      row_of_tensor_(rows_by_tensor(*stage.selection)) {
+  if (want_output) averaged_ = stage_.backend->template allocate<T>(static_cast<std::size_t>(layout().extent));
+}
+
+template <class T>
+void Configuration<T>::run_bucket(std::size_t position, std::span<const T* const> gradients, const T* mean) {
+  const T* const fused_member[] = {mean};
+  compress::BucketGradients<T> bucket;
+  bucket.position = position;
+  bucket.is_last = position + 1 == layout().buckets.size();
+  bucket.members = stage_.arithmetic == Arithmetic::fused ? std::span<const T* const>(fused_member) : gradients;
+  bucket.mean = mean;
+  if (!averaged_.empty()) bucket.averaged = averaged_.data() + layout().buckets[position].begin;
+  hook_->run(bucket);
+}
+
+template <class T>
+ParameterRecord Configuration<T>::parameter_record(std::int64_t step, const compress::TensorOutcome& outcome, const TensorSlot& slot) const {
+  ParameterRecord record;
+  record.step = step;
+  record.parameter = static_cast<std::size_t>(
+      std::lower_bound(stage_.selection->parameters.begin(), stage_.selection->parameters.end(), slot.parameter) -
+      stage_.selection->parameters.begin());
+  record.compressed = outcome.compressed;
+  record.rank = outcome.rank;
+  record.measurement.sums = *outcome.sums;
+  record.measurement.numel_before = outcome.numel_before;
+  record.measurement.numel_after = outcome.numel_after;
+  // Without an error memory the compressed target is the gradient itself.
+  if (outcome.members.empty()) {
+    record.measurement.target_sq = outcome.sums->gradient_sq;
+    record.measurement.residual_sq = outcome.sums->difference_sq;
+  }
+  for (const backend::MemberSums& member : outcome.members) {
+    record.measurement.target_sq += member.target_sq;
+    record.measurement.residual_sq += member.residual_sq;
+  }
+  record.p_orthogonality = orthogonality_after(outcome.p);
+  record.q_orthogonality = orthogonality_after(outcome.q);
+
+  const std::size_t ranks = stage_.selection->process_ranks.size();
+  const compress::PowerSGDState* state = hook_->state();
+  if (state == nullptr || !state->options.use_error_feedback) return record;
+  record.residual_norms.assign(ranks, 0.0);
+  if (outcome.members.size() == ranks) {
+    for (std::size_t rank = 0; rank < ranks; ++rank) record.residual_norms[rank] = std::sqrt(outcome.members[rank].residual_sq);
+  }
+  return record;
+}
+
+template <class T>
+BucketRecord Configuration<T>::bucket_record(std::int64_t step, const compress::BucketOutcome& outcome, const Bucket& bucket) const {
+  BucketRecord record;
+  record.step = step;
+  record.bucket = bucket.index;
+  record.compressed = outcome.compressed;
+  record.numel_before = outcome.numel_before;
+  record.numel_after = outcome.numel_after;
+  record.side = outcome.rows;
+  record.p_orthogonality = orthogonality_after(outcome.p);
+  record.q_orthogonality = orthogonality_after(outcome.q);
+  return record;
+}
+
+template <class T>
+void Configuration<T>::record_step(std::int64_t step, const RankMean<T>& ranks, std::span<const T* const> gradients, double seconds) {
+  const std::size_t first = records_.size();
+  records_.resize(first + row_of_tensor_.size());
+  bool compressed = false;
+  std::size_t tensor = 0;
+  for (std::size_t position = 0; position < layout().buckets.size(); ++position) {
+    const Bucket& bucket = layout().buckets[position];
+    const compress::BucketOutcome& outcome = hook_->outcome(position);
+    for (std::size_t i = 0; i < bucket.tensors.size(); ++i, ++tensor) {
+      records_[first + row_of_tensor_[tensor]] = parameter_record(step, outcome.tensors[i], bucket.tensors[i]);
+    }
+    bucket_records_.push_back(bucket_record(step, outcome, bucket));
+    compressed = compressed || outcome.compressed;
+    std::vector<const T*> here;
+    for (const T* gradient : gradients) here.push_back(gradient + bucket.begin);
+    hazards_.look_at_bucket(step, position, outcome, ranks, here);
+  }
+  if (compressed) seconds_.push_back(seconds);
+  const std::size_t process_ranks = stage_.selection->process_ranks.size();
+  residual_norms_open_ = stage_.arithmetic == Arithmetic::fused && process_ranks > 1 && !hook_->outcome(0).tensors.empty() &&
+                         !hook_->outcome(0).tensors.front().members.empty();
+}
+
+template <class T>
+void Configuration<T>::complete_residual_norms(const RankMean<T>& ranks, std::size_t error) {
+  if (!residual_norms_open_) return;
+  residual_norms_open_ = false;
+  const std::size_t first = records_.size() - row_of_tensor_.size();
+  std::size_t tensor = 0;
+  for (std::size_t position = 0; position < layout().buckets.size(); ++position) {
+    for (std::size_t i = 0; i < layout().buckets[position].tensors.size(); ++i, ++tensor) {
+      ParameterRecord& record = records_[first + row_of_tensor_[tensor]];
+      for (std::size_t rank = 0; rank < record.residual_norms.size(); ++rank) {
+        record.residual_norms[rank] = metrics::residual_norm(record.measurement.residual_sq, ranks.error_dot(position, i, rank, error),
+                                                             ranks.rank_sums(position, i, rank).deviation_sq);
+      }
+    }
+  }
+}
+
+template class Configuration<float>;
+template class Configuration<double>;
+
+}  // namespace psgd::replay

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "libpsgd/compress/registry.hpp"
+#include "libpsgd/replay/hazard_watch.hpp"
+#include "libpsgd/replay/rank_mean.hpp"
+#include "libpsgd/replay/result.hpp"
+#include "libpsgd/replay/selection.hpp"
+
+namespace psgd::replay {
+
+/// What all configurations of a replay share.
+template <class T>
+struct Stage {
+  backend::Backend<T>* backend = nullptr;
+  const Selection* selection = nullptr;
+  const dump::Description* dump = nullptr;
+  Arithmetic arithmetic = Arithmetic::fused;
+  std::string transport = "simulated";
+  LogSink log;
+};
+
+/// One configuration on its way through the steps: a hook, its all-reduce, and the records it leaves.
+template <class T>
+class Configuration {
+ public:
+  Configuration(const Stage<T>& stage, const compress::HookEntry& entry, const compress::HookOptions& options, bool want_output);
+
+  [[nodiscard]] compress::Hook<T>& hook() noexcept { return *hook_; }
+  [[nodiscard]] const compress::Hook<T>& hook() const noexcept { return *hook_; }
+
+  /// Runs the bucket at `position` of the current step. `gradients`: a process rank each; all pointers are to the bucket.
+  void run_bucket(std::size_t position, std::span<const T* const> gradients, const T* mean);
+
+  /// Appends the step's records; the sums have to be there (Backend::synchronize). In fused arithmetic residual norms
+  /// stay open until complete_residual_norms.
+  void record_step(std::int64_t step, const RankMean<T>& ranks, std::span<const T* const> gradients, double seconds);
+
+  /// Fills in the residual norms of the step recorded last, from a reduction made since. `error`: this configuration's place among
+  /// the error memories that were given to it.
+  void complete_residual_norms(const RankMean<T>& ranks, std::size_t error);
+
+  /// The hook's output of the step, layout.extent elements; empty unless it was wanted.
+  [[nodiscard]] std::span<const T> output() const noexcept { return averaged_.span(); }
+
+  [[nodiscard]] std::vector<ParameterRecord>& records() noexcept { return records_; }
+  [[nodiscard]] std::vector<BucketRecord>& bucket_records() noexcept { return bucket_records_; }
+  [[nodiscard]] const std::vector<double>& seconds_of_compressed_steps() const noexcept { return seconds_; }
+  [[nodiscard]] HazardWatch<T>& hazards() noexcept { return hazards_; }
+
+ private:
+  [[nodiscard]] const GradientLayout& layout() const { return stage_.selection->layout; }
+  [[nodiscard]] ParameterRecord parameter_record(std::int64_t step, const compress::TensorOutcome& outcome, const TensorSlot& slot) const;
+  [[nodiscard]] BucketRecord bucket_record(std::int64_t step, const compress::BucketOutcome& outcome, const Bucket& bucket) const;
+
+  Stage<T> stage_;
+  std::unique_ptr<comm::Communicator<T>> communicator_;
+  std::unique_ptr<compress::Hook<T>> hook_;
+  backend::Buffer<T> averaged_;
+  HazardWatch<T> hazards_;
+  std::vector<std::size_t> row_of_tensor_;  // record of a step for each tensor in bucket order
+  std::vector<ParameterRecord> records_;
+  std::vector<BucketRecord> bucket_records_;
+  std::vector<double> seconds_;
+  bool residual_norms_open_ = false;
+};
+
+}  // namespace psgd::replay
