@@ -1,6 +1,8 @@
+# shellcheck shell=bash
 # What quickstart, run-tests and .ci/run share: install what is missing, configure, build. Sourced by bash in the project's root.
 
 # Debian's names of what a build needs; CONTRIBUTING.md says what each is for.
+# shellcheck disable=SC2034
 packages=(cmake g++ ninja-build pkg-config libhdf5-dev libboost-program-options-dev libopenblas-dev liblapacke-dev libgtest-dev
   libgmock-dev libbenchmark-dev libhwy-dev nlohmann-json3-dev libfmt-dev libdeflate-dev)
 
@@ -30,11 +32,12 @@ install_missing() {
 
 # configure_and_build PRESET [TARGET...]: all targets when none is named.
 configure_and_build() {
-  local preset=$1 log
+  local preset=$1 log targets=()
   shift
+  [[ $# -eq 0 ]] || targets=(--target "$@")
   say "Configuring (preset $preset)"
   log=$(cmake --preset "$preset" 2>&1) || { printf '%s\n' "$log" >&2; fail "cmake --preset $preset failed"; }
   printf '%s\n' "$log" | tail -n 1
   say "Building ${*:-everything}"
-  cmake --build --preset "$preset" --parallel "$(nproc)" ${*:+--target "$@"}
+  cmake --build --preset "$preset" --parallel "$(nproc)" "${targets[@]}"
 }
