@@ -1,4 +1,4 @@
-// Draws a factor as PyTorch's hook would and makes its columns orthonormal: random numbers, backend and LAPACK from the package.
+// Draws a factor and makes its columns orthonormal: random numbers, backend and LAPACK from the package.
 #include <array>
 #include <cmath>
 #include <cstdint>
