@@ -14,14 +14,14 @@ namespace {
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
 template <class T>
-compress::HookContext<T> hook_context(const Stage<T>& stage, comm::Communicator<T>& communicator) {
+compress::HookContext<T> hook_context(const Stage<T>& stage, Arithmetic arithmetic, comm::Communicator<T>& communicator) {
   compress::HookContext<T> context;
   context.backend = stage.backend;
   context.communicator = &communicator;
   context.layout = &stage.selection->layout;
   const std::size_t ranks = stage.selection->process_ranks.size();
-  context.members = stage.arithmetic == Arithmetic::fused ? 1 : ranks;
-  context.member_weight = stage.arithmetic == Arithmetic::fused ? static_cast<double>(ranks) : 1.0;
+  context.members = arithmetic == Arithmetic::fused ? 1 : ranks;
+  context.member_weight = arithmetic == Arithmetic::fused ? static_cast<double>(ranks) : 1.0;
   context.log = stage.log;
   return context;
 }
@@ -45,13 +45,14 @@ std::vector<std::size_t> rows_by_tensor(const Selection& selection) {
 }  // namespace
 
 template <class T>
-Configuration<T>::Configuration(const Stage<T>& stage, const compress::HookEntry& entry, const compress::HookOptions& options, bool want_output)
+Configuration<T>::Configuration(const Stage<T>& stage, const ConfigurationSpec& spec)
     : stage_(stage),
+      arithmetic_(spec.arithmetic),
       communicator_(comm::make_communicator(stage.transport, *stage.backend, static_cast<std::int64_t>(stage.selection->process_ranks.size()))),
-      hook_(compress::make_hook(entry, options, hook_context(stage, *communicator_))),
-      hazards_(*stage.dump, *stage.selection, options),
+      hook_(compress::make_hook(*spec.entry, spec.options, hook_context(stage, spec.arithmetic, *communicator_))),
+      hazards_(*stage.dump, *stage.selection, spec.options),
       row_of_tensor_(rows_by_tensor(*stage.selection)) {
-  if (want_output) averaged_ = stage_.backend->template allocate<T>(static_cast<std::size_t>(layout().extent));
+  if (spec.want_output) averaged_ = stage_.backend->template allocate<T>(static_cast<std::size_t>(layout().extent));
 }
 
 template <class T>
@@ -60,7 +61,7 @@ void Configuration<T>::run_bucket(std::size_t position, std::span<const T* const
   compress::BucketGradients<T> bucket;
   bucket.position = position;
   bucket.is_last = position + 1 == layout().buckets.size();
-  bucket.members = stage_.arithmetic == Arithmetic::fused ? std::span<const T* const>(fused_member) : gradients;
+  bucket.members = arithmetic_ == Arithmetic::fused ? std::span<const T* const>(fused_member) : gradients;
   bucket.mean = mean;
   if (!averaged_.empty()) bucket.averaged = averaged_.data() + layout().buckets[position].begin;
   hook_->run(bucket);
@@ -133,13 +134,11 @@ void Configuration<T>::record_step(std::int64_t step, const RankMean<T>& ranks, 
     hazards_.look_at_bucket(step, position, outcome, ranks, here);
   }
   if (compressed) seconds_.push_back(seconds);
-  const std::size_t process_ranks = stage_.selection->process_ranks.size();
-  residual_norms_open_ = stage_.arithmetic == Arithmetic::fused && process_ranks > 1 && !hook_->outcome(0).tensors.empty() &&
-                         !hook_->outcome(0).tensors.front().members.empty();
+  residual_norms_open_ = deviations_ != nullptr && deviations_->begun();
 }
 
 template <class T>
-void Configuration<T>::complete_residual_norms(const RankMean<T>& ranks, std::size_t error) {
+void Configuration<T>::complete_residual_norms() {
   if (!residual_norms_open_) return;
   residual_norms_open_ = false;
   const std::size_t first = records_.size() - row_of_tensor_.size();
@@ -148,8 +147,8 @@ void Configuration<T>::complete_residual_norms(const RankMean<T>& ranks, std::si
     for (std::size_t i = 0; i < layout().buckets[position].tensors.size(); ++i, ++tensor) {
       ParameterRecord& record = records_[first + row_of_tensor_[tensor]];
       for (std::size_t rank = 0; rank < record.residual_norms.size(); ++rank) {
-        record.residual_norms[rank] = metrics::residual_norm(record.measurement.residual_sq, ranks.error_dot(position, i, rank, error),
-                                                             ranks.rank_sums(position, i, rank).deviation_sq);
+        record.residual_norms[rank] = metrics::residual_norm(record.measurement.residual_sq, deviations_->error_dot(position, i, rank, place_),
+                                                             deviations_->deviation_sq(position, i, rank));
       }
     }
   }

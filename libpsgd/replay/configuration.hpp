@@ -20,16 +20,31 @@ struct Stage {
   backend::Backend<T>* backend = nullptr;
   const Selection* selection = nullptr;
   const dump::Description* dump = nullptr;
-  Arithmetic arithmetic = Arithmetic::fused;
   std::string transport = "simulated";
   LogSink log;
+};
+
+/// One configuration, resolved to what the library works with.
+struct ConfigurationSpec {
+  const compress::HookEntry* entry = nullptr;
+  compress::HookOptions options;
+  Arithmetic arithmetic = Arithmetic::fused;
+  bool want_output = false;
 };
 
 /// One configuration on its way through the steps: a hook, its all-reduce, and the records it leaves.
 template <class T>
 class Configuration {
  public:
-  Configuration(const Stage<T>& stage, const compress::HookEntry& entry, const compress::HookOptions& options, bool want_output);
+  Configuration(const Stage<T>& stage, const ConfigurationSpec& spec);
+
+  /// In fused arithmetic with several process ranks: the set of deviations whose sum with the mean error memory is a rank's own, and
+  /// this configuration's place among the error memories that the set is measured against.
+  void set_deviations(Deviations<T>* deviations, std::size_t place) {
+    deviations_ = deviations;
+    place_ = place;
+  }
+  [[nodiscard]] Deviations<T>* deviations() const noexcept { return deviations_; }
 
   [[nodiscard]] compress::Hook<T>& hook() noexcept { return *hook_; }
   [[nodiscard]] const compress::Hook<T>& hook() const noexcept { return *hook_; }
@@ -41,9 +56,8 @@ class Configuration {
   /// stay open until complete_residual_norms.
   void record_step(std::int64_t step, const RankMean<T>& ranks, std::span<const T* const> gradients, double seconds);
 
-  /// Fills in the residual norms of the step recorded last, from a reduction made since. `error`: this configuration's place among
-  /// the error memories that were given to it.
-  void complete_residual_norms(const RankMean<T>& ranks, std::size_t error);
+  /// Fills in the residual norms of the step recorded last, from a reduction made since.
+  void complete_residual_norms();
 
   /// The hook's output of the step, layout.extent elements; empty unless it was wanted.
   [[nodiscard]] std::span<const T> output() const noexcept { return averaged_.span(); }
@@ -59,6 +73,7 @@ class Configuration {
   [[nodiscard]] BucketRecord bucket_record(std::int64_t step, const compress::BucketOutcome& outcome, const Bucket& bucket) const;
 
   Stage<T> stage_;
+  Arithmetic arithmetic_;
   std::unique_ptr<comm::Communicator<T>> communicator_;
   std::unique_ptr<compress::Hook<T>> hook_;
   backend::Buffer<T> averaged_;
@@ -67,6 +82,8 @@ class Configuration {
   std::vector<ParameterRecord> records_;
   std::vector<BucketRecord> bucket_records_;
   std::vector<double> seconds_;
+  Deviations<T>* deviations_ = nullptr;
+  std::size_t place_ = 0;
   bool residual_norms_open_ = false;
 };
 

@@ -150,7 +150,7 @@ void HazardWatch<T>::look_at_values(std::int64_t step, std::size_t position, std
   const TensorSlot& slot = bucket.tensors[tensor];
   if (slot.numel == 0) return;
   for (std::size_t rank = 0; rank < gradients.size(); ++rank) {
-    const double sum = gradients.size() == 1 ? outcome.sums->gradient_sq : ranks.rank_sums(position, tensor, rank).gradient_sq;
+    const double sum = gradients.size() == 1 ? outcome.sums->gradient_sq : ranks.gradient_sq(position, tensor, rank);
     if (std::isfinite(sum)) continue;
     // A sum of squares can overflow where every element is finite.
     const std::int64_t count = count_non_finite(gradients[rank] + (slot.begin - bucket.begin), slot.numel);

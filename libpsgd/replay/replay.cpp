@@ -10,7 +10,7 @@
 #include "libpsgd/dump/averaged_writer.hpp"
 #include "libpsgd/dump/pending_file.hpp"
 #include "libpsgd/dump/step_stream.hpp"
-#include "libpsgd/replay/configuration.hpp"
+#include "libpsgd/replay/engine.hpp"
 #include "libpsgd/replay/memory_plan.hpp"
 #include "libpsgd/replay/resolve.hpp"
 #include "libpsgd/replay/state_file.hpp"
@@ -21,8 +21,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 compress::HookOptions hook_options(const ReplaySpec& spec) {
   compress::HookOptions options;
   options.power_sgd = spec.power_sgd;
@@ -32,137 +30,81 @@ compress::HookOptions hook_options(const ReplaySpec& spec) {
   return options;
 }
 
-/// One configuration and all it needs, in one computing type.
+/// The files a replay leaves; made before any work is done, so that a bad path shows at once.
 template <class T>
-class Replay {
- public:
-  Replay(const ResolvedSpec& resolved, const std::optional<StateHeader>& state, const compress::HookEntry& hook, dump::Reader& reader,
-         const Selection& selection, const ReplayEnvironment& environment);
+struct Outputs {
+  Outputs(const ReplaySpec& spec, const dump::Description& dump, const GradientLayout& layout) {
+    if (spec.output) averaged.emplace(*spec.output, dump.parameters, layout);
+    if (spec.state_out) state.emplace(*spec.state_out);
+  }
 
-  /// Goes through the steps; returns how many were done.
-  void run(ReplayResult& result, std::size_t steps_in_memory);
-
- private:
-  [[nodiscard]] Stage<T> stage(const ReplayEnvironment& environment);
-  void run_step(const dump::StepData<T>& data, std::int64_t step);
-  void finish_residual_norms();
-  void write_step(std::int64_t step);
-  void collect(ReplayResult& result);
-
-  const ResolvedSpec& resolved_;
-  const compress::HookEntry& hook_;
-  dump::Reader& reader_;
-  const Selection& selection_;
-  const ReplayEnvironment& environment_;
-  ThreadPool pool_;
-  std::unique_ptr<backend::Backend<T>> backend_;
-  Configuration<T> configuration_;
-  RankMean<T> ranks_;
-  std::optional<dump::AveragedWriter<T>> output_;
-  std::optional<dump::PendingFile> state_out_;
+  std::optional<dump::AveragedWriter<T>> averaged;
+  std::optional<dump::PendingFile> state;
 };
 
-template <class T>
-Replay<T>::Replay(const ResolvedSpec& resolved, const std::optional<StateHeader>& state, const compress::HookEntry& hook, dump::Reader& reader,
-                  const Selection& selection, const ReplayEnvironment& environment)
-    : resolved_(resolved),
-      hook_(hook),
-      reader_(reader),
-      selection_(selection),
-      environment_(environment),
-      pool_(resolved.spec.threads),
-      backend_(backend::make_backend<T>(resolved.spec.backend, pool_)),
-      configuration_(stage(environment), hook, hook_options(resolved.spec), resolved.spec.output.has_value()),
-      ranks_(*backend_, selection.layout, selection.process_ranks.size()) {
-  if (state) restore_state(*resolved.spec.state_in, *state, selection.layout, configuration_, ranks_);
-  if (resolved.spec.output) output_.emplace(*resolved.spec.output, reader.description().parameters, selection.layout);
-  if (resolved.spec.state_out) state_out_.emplace(*resolved.spec.state_out);
-  configuration_.hazards().look_at_configuration(hook);
-  configuration_.hazards().look_at_loss_scale(reader);
-}
+/// Everything a replay works on, whatever it computes in.
+struct Job {
+  const ReplayEnvironment& environment;
+  dump::Reader& reader;
+  const Selection& selection;
+  const compress::HookEntry& hook;
+  const std::optional<StateHeader>& state;
+  std::size_t steps_in_memory;
+};
 
+/// Goes through the steps until they end or a stop is asked for.
 template <class T>
-Stage<T> Replay<T>::stage(const ReplayEnvironment& environment) {
-  return {backend_.get(), &selection_, &reader_.description(), resolved_.arithmetic, resolved_.spec.transport, environment.log};
-}
-
-template <class T>
-void Replay<T>::run(ReplayResult& result, std::size_t steps_in_memory) {
-  dump::StepStream<T> stream(reader_, selection_.step_indices, selection_.process_ranks, selection_.layout, steps_in_memory);
-  ProgressScope progress(environment_.progress != nullptr ? *environment_.progress : no_progress(), selection_.step_indices.size(), "steps");
+void run_steps(const Job& job, Engine<T>& engine, Outputs<T>& outputs, ReplayResult& result) {
+  const Selection& selection = job.selection;
+  dump::StepStream<T> stream(job.reader, selection.step_indices, selection.process_ranks, selection.layout, job.steps_in_memory);
+  ProgressScope progress(job.environment.progress != nullptr ? *job.environment.progress : no_progress(), selection.step_indices.size(), "steps");
   while (true) {
-    if (environment_.stop_requested && environment_.stop_requested()) {
+    if (job.environment.stop_requested && job.environment.stop_requested()) {
       result.complete = false;
       break;
     }
     const dump::StepData<T>* const data = stream.next();
     if (data == nullptr) break;
-    const std::int64_t step = reader_.description().steps[data->step_index];
-    run_step(*data, step);
-    write_step(step);
+    const std::int64_t step = result.dump.steps[data->step_index];
+    engine.run_step(*data, step);
+    if (outputs.averaged) outputs.averaged->append(step, engine.configuration(0).output());
     result.steps.push_back(step);
     progress.advance();
   }
-  finish_residual_norms();
-  if (output_) output_->finish(result.complete);
-  if (state_out_) save_state(*state_out_, resolved_, selection_, configuration_, ranks_);
+  engine.finish();
   result.summary.seconds_read = stream.seconds_reading();
-  collect(result);
 }
 
 template <class T>
-void Replay<T>::run_step(const dump::StepData<T>& data, std::int64_t step) {
-  const Clock::time_point start = Clock::now();
-  const auto extent = static_cast<std::size_t>(selection_.layout.extent);
-  std::vector<const T*> gradients;
-  for (std::size_t rank = 0; rank < data.gradients.size(); ++rank) {
-    gradients.push_back(backend_->stage(std::span<const T>(data.gradients[rank], extent), rank));
-  }
-  const bool accumulate = resolved_.arithmetic == Arithmetic::fused && configuration_.hook().feeds_back_now();
-  if (accumulate) ranks_.keep_deviations();
-
-  std::vector<const T*> bucket_gradients(gradients.size());
-  for (std::size_t position = 0; position < selection_.layout.buckets.size(); ++position) {
-    const std::int64_t begin = selection_.layout.buckets[position].begin;
-    for (std::size_t rank = 0; rank < gradients.size(); ++rank) bucket_gradients[rank] = gradients[rank] + begin;
-    const T* const error = configuration_.hook().error_memory(position, 0);
-    const std::span<const T* const> errors(&error, error != nullptr ? 1 : 0);
-    const T* const mean = ranks_.reduce(position, bucket_gradients, errors, accumulate);
-    configuration_.run_bucket(position, bucket_gradients, mean);
-  }
-  backend_->synchronize();
-  configuration_.complete_residual_norms(ranks_, 0);
-  configuration_.record_step(step, ranks_, data.gradients, seconds_since(start));
-}
-
-template <class T>
-void Replay<T>::finish_residual_norms() {
-  if (!ranks_.keeps_deviations()) return;
-  for (std::size_t position = 0; position < selection_.layout.buckets.size(); ++position) {
-    const T* const error = configuration_.hook().error_memory(position, 0);
-    if (error != nullptr) ranks_.measure(position, {&error, 1});
-  }
-  backend_->synchronize();
-  configuration_.complete_residual_norms(ranks_, 0);
-}
-
-template <class T>
-void Replay<T>::write_step(std::int64_t step) {
-  if (output_) output_->append(step, configuration_.output());
-}
-
-template <class T>
-void Replay<T>::collect(ReplayResult& result) {
-  const std::vector<double>& seconds = configuration_.seconds_of_compressed_steps();
-  const auto iter = static_cast<std::int64_t>(result.steps.size());
-  const compress::PowerSGDState* const state = configuration_.hook().state();
-  configuration_.hazards().look_at_end(hook_, static_cast<std::int64_t>(seconds.size()), state != nullptr ? state->iter : iter);
-  result.records = std::move(configuration_.records());
-  result.bucket_records = std::move(configuration_.bucket_records());
-  result.summary.compression_stats = configuration_.hook().compression_stats();
+void collect(const Job& job, Configuration<T>& configuration, ReplayResult& result) {
+  const std::vector<double>& seconds = configuration.seconds_of_compressed_steps();
+  const compress::PowerSGDState* const state = configuration.hook().state();
+  const auto iter = state != nullptr ? state->iter : static_cast<std::int64_t>(result.steps.size());
+  configuration.hazards().look_at_end(job.hook, static_cast<std::int64_t>(seconds.size()), iter);
+  result.records = std::move(configuration.records());
+  result.bucket_records = std::move(configuration.bucket_records());
+  result.summary.compression_stats = configuration.hook().compression_stats();
   result.summary.seconds_per_step = median(seconds);
-  result.summary.hazards = configuration_.hazards().entries();
+  result.summary.hazards = configuration.hazards().entries();
   summarize_errors(result);
+}
+
+template <class T>
+void run_in(const Job& job, ReplayResult& result) {
+  const ReplaySpec& spec = result.resolved.spec;
+  ThreadPool pool(spec.threads);
+  const std::unique_ptr<backend::Backend<T>> backend = backend::make_backend<T>(spec.backend, pool);
+  const Stage<T> stage{backend.get(), &job.selection, &result.dump, spec.transport, job.environment.log};
+  const ConfigurationSpec configuration{&job.hook, hook_options(spec), result.resolved.arithmetic, spec.output.has_value()};
+  Engine<T> engine(stage, {&configuration, 1});
+  if (job.state) restore_state(*spec.state_in, *job.state, job.selection.layout, engine.configuration(0));
+  Outputs<T> outputs(spec, result.dump, job.selection.layout);
+  engine.configuration(0).hazards().look_at_configuration(job.hook);
+  engine.configuration(0).hazards().look_at_loss_scale(job.reader);
+  run_steps(job, engine, outputs, result);
+  if (outputs.averaged) outputs.averaged->finish(result.complete);
+  if (outputs.state) save_state(*outputs.state, result.resolved, job.selection, engine.configuration(0));
+  collect(job, engine.configuration(0), result);
 }
 
 void describe(ReplayResult& result, const dump::Description& dump, const Selection& selection) {
@@ -174,13 +116,6 @@ void describe(ReplayResult& result, const dump::Description& dump, const Selecti
     const MatrixExtents extents = parameter.shape.empty() ? MatrixExtents{1, 1} : matrix_extents(parameter.shape);
     result.parameters.push_back({parameter.name, parameter.bucket, extents.rows, extents.cols, numel(parameter.shape)});
   }
-}
-
-template <class T>
-void run_in(ReplayResult& result, const std::optional<StateHeader>& state, const compress::HookEntry& hook, dump::Reader& reader,
-            const Selection& selection, const ReplayEnvironment& environment, std::size_t steps_in_memory) {
-  Replay<T> replay(result.resolved, state, hook, reader, selection, environment);
-  replay.run(result, steps_in_memory);
 }
 
 }  // namespace
@@ -203,12 +138,13 @@ ReplayResult run_replay(const ReplaySpec& spec, const ReplayEnvironment& environ
   const MemoryPlan plan = plan_memory(result.resolved, hook, selection);
   result.state_bytes = plan.state_bytes;
   describe(result, reader.description(), selection);
+  const Job job{environment, reader, selection, hook, state, plan.steps_in_memory};
   if (result.resolved.dtype == DType::float64) {
-    run_in<double>(result, state, hook, reader, selection, environment, plan.steps_in_memory);
+    run_in<double>(job, result);
   } else {
-    run_in<float>(result, state, hook, reader, selection, environment, plan.steps_in_memory);
+    run_in<float>(job, result);
   }
-  result.summary.seconds_total = seconds_since(start);
+  result.summary.seconds_total = std::chrono::duration<double>(Clock::now() - start).count();
   return result;
 }
 

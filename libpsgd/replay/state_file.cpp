@@ -115,16 +115,17 @@ void write_memory(hdf5::File& file, const ResolvedSpec& resolved, Configuration<
 }
 
 template <class T>
-void write_deviations(hdf5::File& file, const Selection& selection, Configuration<T>& configuration, const RankMean<T>& ranks) {
+void write_deviations(hdf5::File& file, const Selection& selection, Configuration<T>& configuration) {
   hdf5::Group group = file.create_group("deviation");
+  const bool kept = configuration.deviations() != nullptr && configuration.deviations()->begun();
   for (std::size_t position = 0; position < selection.layout.buckets.size(); ++position) {
     const Bucket& bucket = selection.layout.buckets[position];
     if (configuration.hook().error_memory(position, 0) == nullptr) continue;
     std::vector<const T*> rows;
     std::vector<T> zeros;
-    if (!ranks.keeps_deviations()) zeros.resize(static_cast<std::size_t>(bucket.capacity));
+    if (!kept) zeros.resize(static_cast<std::size_t>(bucket.capacity));
     for (std::size_t rank = 0; rank < selection.process_ranks.size(); ++rank) {
-      rows.push_back(ranks.keeps_deviations() ? ranks.deviation(position, rank) : zeros.data());
+      rows.push_back(kept ? configuration.deviations()->value(position, rank) : zeros.data());
     }
     hdf5::write_rows<T>(group, std::to_string(bucket.index), rows, bucket.capacity);
   }
@@ -182,14 +183,14 @@ void read_memory(const hdf5::File& file, bool fused, const GradientLayout& layou
 }
 
 template <class T>
-void read_deviations(const hdf5::File& file, const GradientLayout& layout, std::size_t world_size, RankMean<T>& ranks) {
+void read_deviations(const hdf5::File& file, const GradientLayout& layout, std::size_t world_size, Configuration<T>& configuration) {
   const hdf5::Group group = file.open_group("deviation");
   check_buckets(group, layout);
-  if (buckets_in(group).empty() || world_size == 1) return;
-  ranks.keep_deviations();
+  if (buckets_in(group).empty() || configuration.deviations() == nullptr) return;
+  configuration.deviations()->begin();
   for (std::size_t position = 0; position < layout.buckets.size(); ++position) {
     std::vector<T*> rows;
-    for (std::size_t rank = 0; rank < world_size; ++rank) rows.push_back(ranks.deviation(position, rank));
+    for (std::size_t rank = 0; rank < world_size; ++rank) rows.push_back(configuration.deviations()->value(position, rank));
     hdf5::read_rows<T>(group, std::to_string(layout.buckets[position].index), rows, layout.buckets[position].capacity);
   }
 }
@@ -224,7 +225,7 @@ StateHeader read_state_header(const std::filesystem::path& path) {
 
 template <class T>
 void restore_state(const std::filesystem::path& path, const StateHeader& header, const GradientLayout& layout,
-                   Configuration<T>& configuration, RankMean<T>& ranks) {
+                   Configuration<T>& configuration) {
   const hdf5::File file = hdf5::File::open(path);
   compress::PowerSGDState& state = *configuration.hook().state();
   state.iter = header.iter;
@@ -234,28 +235,26 @@ void restore_state(const std::filesystem::path& path, const StateHeader& header,
   state.rng.set_state(read_rng(file));
   const bool fused = header.arithmetic == Arithmetic::fused;
   read_memory(file, fused, layout, configuration);
-  if (fused) read_deviations(file, layout, static_cast<std::size_t>(header.world_size), ranks);
+  if (fused) read_deviations(file, layout, static_cast<std::size_t>(header.world_size), configuration);
 }
 
 template <class T>
 void save_state(dump::PendingFile& pending, const ResolvedSpec& resolved, const Selection& selection,
-                Configuration<T>& configuration, const RankMean<T>& ranks) {
+                Configuration<T>& configuration) {
   hdf5::File file = hdf5::File::create(pending.path(), pending.target());
   const compress::PowerSGDState& state = *configuration.hook().state();
   write_header(file, header_of(resolved, static_cast<std::int64_t>(selection.process_ranks.size()), state));
   file.write("rng", std::span<const std::uint32_t>(state.rng.state().words), {static_cast<std::int64_t>(Mt19937::kWords)});
   file.open_dataset("rng").write_integer("position", state.rng.state().position);
   write_memory(file, resolved, configuration);
-  if (resolved.arithmetic == Arithmetic::fused) write_deviations(file, selection, configuration, ranks);
+  if (resolved.arithmetic == Arithmetic::fused) write_deviations(file, selection, configuration);
   file.close();
   pending.commit();
 }
 
-#define PSGD_INSTANTIATE(T)                                                                                                              \
-  template void restore_state(const std::filesystem::path&, const StateHeader&, const GradientLayout&,            \
-                              Configuration<T>&, RankMean<T>&);                                                                            \
-  template void save_state(dump::PendingFile&, const ResolvedSpec&, const Selection&, Configuration<T>&, \
-                           const RankMean<T>&);
+#define PSGD_INSTANTIATE(T)                                                                                                \
+  template void restore_state(const std::filesystem::path&, const StateHeader&, const GradientLayout&, Configuration<T>&); \
+  template void save_state(dump::PendingFile&, const ResolvedSpec&, const Selection&, Configuration<T>&);
 PSGD_INSTANTIATE(float)
 PSGD_INSTANTIATE(double)
 #undef PSGD_INSTANTIATE

@@ -8,7 +8,6 @@
 #include "libpsgd/compress/power_sgd_state.hpp"
 #include "libpsgd/dump/pending_file.hpp"
 #include "libpsgd/replay/configuration.hpp"
-#include "libpsgd/replay/rank_mean.hpp"
 #include "libpsgd/replay/spec.hpp"
 
 /// State files: everything a replay needs to go on with identical results. HDF5, in the layout that the contract of psgd-replay describes:
@@ -38,11 +37,11 @@ StateHeader read_state_header(const std::filesystem::path& path);
 /// replay's.
 template <class T>
 void restore_state(const std::filesystem::path& path, const StateHeader& header, const GradientLayout& layout,
-                   Configuration<T>& configuration, RankMean<T>& ranks);
+                   Configuration<T>& configuration);
 
 /// Writes a state file and puts it in its target's place.
 template <class T>
 void save_state(dump::PendingFile& pending, const ResolvedSpec& resolved, const Selection& selection,
-                Configuration<T>& configuration, const RankMean<T>& ranks);
+                Configuration<T>& configuration);
 
 }  // namespace psgd::replay
