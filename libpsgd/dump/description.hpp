@@ -3,12 +3,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "libpsgd/tensor/bucket_layout.hpp"
 #include "libpsgd/tensor/dtype.hpp"
 
 namespace psgd::dump {
+
+using psgd::to_string;  // of shapes and types; an overload below would hide it
 
 /// What the recorded gradients are.
 enum class GradKind {

@@ -6,7 +6,9 @@ namespace psgd::dump::hdf5 {
 namespace {
 
 Handle space_of(const Place& place, std::span<const hsize_t> extents) {
-  return {call(place, "describe the extents", H5Screate_simple, static_cast<int>(extents.size()), extents.data(), nullptr), H5Sclose};
+  return {
+      call(place, "describe the extents", H5Screate_simple, static_cast<int>(extents.size()), extents.data(), nullptr),
+      H5Sclose};
 }
 
 /// The memory space of one row, and the file space with that row chosen.
@@ -31,8 +33,8 @@ void write_rows(Group& group, const std::string& name, std::span<const T* const>
   const hsize_t extents[] = {rows.size(), static_cast<hsize_t>(length)};
   const Place place{group.file(), name};
   const Handle space = space_of(place, extents);
-  const Handle dataset(call(place, "create the dataset", H5Dcreate2, group.id(), name.c_str(), native_type<T>(), space.get(), H5P_DEFAULT,
-                            H5P_DEFAULT, H5P_DEFAULT),
+  const Handle dataset(call(place, "create the dataset", H5Dcreate2, group.id(), name.c_str(), native_type<T>(),
+                            space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
                        H5Dclose);
   for (std::size_t row = 0; row < rows.size() && length > 0; ++row) {
     const RowSpaces spaces = select_row(place, extents[0], extents[1], row);
@@ -46,7 +48,8 @@ void read_rows(const Group& group, const std::string& name, std::span<T* const> 
   const Dataset dataset = group.open_dataset(name);
   const Shape expected{static_cast<std::int64_t>(rows.size()), length};
   if (dataset.extents() != expected) {
-    throw Error::input("{}: {} has extents {}, expected {}", group.file(), dataset.path(), to_string(dataset.extents()), to_string(expected));
+    throw Error::input("{}: {} has extents {}, expected {}", group.file(), dataset.path(), to_string(dataset.extents()),
+                       to_string(expected));
   }
   const Handle type = dataset.type();
   if (H5Tget_class(type.get()) != H5T_FLOAT || H5Tget_size(type.get()) > sizeof(T)) {
@@ -54,8 +57,8 @@ void read_rows(const Group& group, const std::string& name, std::span<T* const> 
   }
   for (std::size_t row = 0; row < rows.size() && length > 0; ++row) {
     const RowSpaces spaces = select_row(dataset.place(), rows.size(), static_cast<hsize_t>(length), row);
-    call(dataset.place(), "read", H5Dread, dataset.id(), native_type<T>(), spaces.memory.get(), spaces.file.get(), H5P_DEFAULT,
-         static_cast<void*>(rows[row]));
+    call(dataset.place(), "read", H5Dread, dataset.id(), native_type<T>(), spaces.memory.get(), spaces.file.get(),
+         H5P_DEFAULT, static_cast<void*>(rows[row]));
   }
 }
 

@@ -8,8 +8,8 @@
 
 namespace psgd::dump::hdf5 {
 
-/// A two-dimensional dataset [rows, length] whose rows lie apart in memory, T = float or double. Written and read row by row, so
-/// that no second copy of it has to exist.
+/// A two-dimensional dataset [rows, length] whose rows lie apart in memory, T = float or double. Written and read row
+/// by row, so that no second copy of it has to exist.
 template <class T>
 void write_rows(Group& group, const std::string& name, std::span<const T* const> rows, std::int64_t length);
 

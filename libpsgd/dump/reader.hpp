@@ -43,6 +43,9 @@ class Reader {
   [[nodiscard]] const Description& description() const noexcept;
   [[nodiscard]] const ReaderOptions& options() const noexcept;
 
+  /// The most bytes that read_step holds for itself: values on their way through inflating and conversion.
+  [[nodiscard]] std::uint64_t working_bytes() const noexcept;
+
   /// Reads one step of the parameters that `layout` places, T = float or double.
   ///
   /// out[i] points to layout.extent elements and receives process_ranks[i]'s gradients, each tensor from its slot's

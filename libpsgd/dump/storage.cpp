@@ -70,7 +70,52 @@ void read_chunking(const Dataset& dataset, hid_t creation, Storage& storage) {
   storage.partial_chunks_unfiltered = options != 0;
 }
 
+// A contiguous dataset lies in one piece, so its extents cannot claim more than the file has.
+void check_fits_file(const Dataset& dataset) {
+  const Handle file(call(dataset.place(), "look up its file", H5Iget_file_id, dataset.id()), H5Fclose);
+  hsize_t size = 0;
+  call(dataset.place(), "read the file's size", H5Fget_filesize, file.get(), &size);
+  const auto lock = enter_library();
+  const hsize_t stored = H5Dget_storage_size(dataset.id());
+  if (stored > size) {
+    throw Error::input("{}: {}: claims {} bytes of values in a file of {}", dataset.file(), dataset.path(), stored,
+                       size);
+  }
+}
+
+struct Selection {
+  Handle file;
+  Handle memory;
+};
+
+Selection select_box(const Dataset& dataset, const Shape& begin, const Shape& end) {
+  std::array<hsize_t, H5S_MAX_RANK> start{};
+  std::array<hsize_t, H5S_MAX_RANK> count{};
+  for (std::size_t axis = 0; axis < begin.size(); ++axis) {
+    start[axis] = static_cast<hsize_t>(begin[axis]);
+    count[axis] = static_cast<hsize_t>(end[axis] - begin[axis]);
+  }
+  const Place place = dataset.place();
+  Selection selection;
+  selection.file = Handle(call(place, "read its extents", H5Dget_space, dataset.id()), H5Sclose);
+  call(place, "select a part", H5Sselect_hyperslab, selection.file.get(), H5S_SELECT_SET, start.data(), nullptr,
+       count.data(), nullptr);
+  selection.memory = Handle(
+      call(place, "select a part", H5Screate_simple, static_cast<int>(begin.size()), count.data(), nullptr), H5Sclose);
+  return selection;
+}
+
 }  // namespace
+
+void read_box(const Dataset& dataset, hid_t memory, const Shape& begin, const Shape& end, void* out) {
+  const Selection box = select_box(dataset, begin, end);
+  call(dataset.place(), "read", H5Dread, dataset.id(), memory, box.memory.get(), box.file.get(), H5P_DEFAULT, out);
+}
+
+void write_box(Dataset& dataset, hid_t memory, const Shape& begin, const Shape& end, const void* values) {
+  const Selection box = select_box(dataset, begin, end);
+  call(dataset.place(), "write", H5Dwrite, dataset.id(), memory, box.memory.get(), box.file.get(), H5P_DEFAULT, values);
+}
 
 void refuse_outside_storage(const Dataset& dataset) {
   const Handle creation = dataset.creation();
@@ -96,6 +141,7 @@ Storage read_storage(const Dataset& dataset) {
       break;
     case H5D_CONTIGUOUS:
       storage.layout = Storage::Layout::contiguous;
+      check_fits_file(dataset);
       break;
     case H5D_CHUNKED:
       read_chunking(dataset, creation.get(), storage);
@@ -131,6 +177,15 @@ std::uint64_t stored_chunk_bytes(const Dataset& dataset, const Shape& origin) {
   hsize_t bytes = 0;
   call(dataset.place(), "look up a chunk", H5Dget_chunk_storage_size, dataset.id(), offset.data(), &bytes);
   return bytes;
+}
+
+std::uint32_t read_stored_chunk(const Dataset& dataset, const Shape& origin, std::byte* out) {
+  std::array<hsize_t, H5S_MAX_RANK> offset{};
+  std::copy(origin.begin(), origin.end(), offset.begin());
+  std::uint32_t filter_mask = 0;
+  call(dataset.place(), "read a chunk", H5Dread_chunk, dataset.id(), H5P_DEFAULT, offset.data(), &filter_mask,
+       static_cast<void*>(out));
+  return filter_mask;
 }
 
 std::optional<Shape> first_unwritten(const Dataset& dataset, const Storage& storage, const Shape& begin,
