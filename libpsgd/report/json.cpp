@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "libpsgd/base/error.hpp"
+
 namespace psgd::report {
 namespace {
 
@@ -65,6 +67,12 @@ Json to_json(const Cell& cell) {
 }
 
 void JsonDocument::add(std::string key, Json value) { members_.emplace_back(std::move(key), std::move(value)); }
+
+void JsonDocument::replace(std::string_view key, Json value) {
+  const auto found = std::find_if(members_.begin(), members_.end(), [&](const auto& one) { return one.first == key; });
+  if (found == members_.end()) throw Error::internal("the document has no member '{}' to replace", key);
+  found->second = std::move(value);
+}
 
 void JsonDocument::add_table(std::string columns_key, std::string records_key, Table table) {
   members_.emplace_back(std::move(columns_key), TableMember{std::move(records_key), std::move(table)});

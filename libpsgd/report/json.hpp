@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -24,6 +25,8 @@ Json finite_or_null(double value);
 class JsonDocument {
  public:
   void add(std::string key, Json value);
+  /// Puts a value in the place of the member `key`, which exists. Throws Error::internal when it does not.
+  void replace(std::string_view key, Json value);
   /// Two members: the column names under `columns_key`, the rows as arrays under `records_key`.
   void add_table(std::string columns_key, std::string records_key, Table table);
 

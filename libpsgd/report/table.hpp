@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -14,6 +15,20 @@ namespace psgd::report {
 /// One value of a table. monostate: there is none (JSON null, CSV empty, "-" in text).
 using Cell = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
 using Row = std::vector<Cell>;
+
+/// The value as a cell, or an empty cell where it does not exist.
+template <class Value>
+Cell cell_if(bool exists, const Value& value) {
+  Cell cell;
+  if (exists) cell = value;
+  return cell;
+}
+template <class Value>
+Cell cell_of(const std::optional<Value>& value) {
+  Cell cell;
+  if (value) cell = *value;
+  return cell;
+}
 
 enum class Align { left, right };
 

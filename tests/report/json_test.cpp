@@ -7,6 +7,8 @@
 #include <limits>
 #include <string>
 
+#include "libpsgd/base/error.hpp"
+
 namespace psgd::report {
 namespace {
 
@@ -58,6 +60,15 @@ TEST(Json, ADocumentKeepsItsOrderAndPutsARowOnALine) {
   "more_records": []
 }
 )");
+}
+
+TEST(Json, AMemberCanBeReplacedInItsPlace) {
+  JsonDocument document;
+  document.add("a", 1);
+  document.add("b", 2);
+  document.replace("a", "new");
+  EXPECT_EQ(text_of(document), "{\n  \"a\": \"new\",\n  \"b\": 2\n}\n");
+  EXPECT_THROW(document.replace("c", 3), Error);
 }
 
 TEST(Json, AnEmptyDocumentIsAnObject) { EXPECT_EQ(text_of(JsonDocument()), "{}\n"); }

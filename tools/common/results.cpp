@@ -1,0 +1,85 @@
+#include "tools/common/results.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "libpsgd/base/error.hpp"
+
+namespace psgd::tools {
+namespace {
+
+using report::OutputPath;
+using report::resolve_output_path;
+
+std::optional<std::string> file_identity(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return fmt::format("{}:{}", status.st_dev, status.st_ino);
+}
+
+/// Equal for two paths exactly when writing both would spoil one; nothing for devices, which any number may write to.
+std::optional<std::string> output_identity(const OutputPath& output) {
+  if (output.kind == OutputPath::Kind::descriptor) return fmt::format("descriptor {}", output.descriptor);
+  if (output.kind == OutputPath::Kind::direct) return std::nullopt;
+  if (output.exists) return file_identity(output.target);
+  const std::filesystem::path target(output.target);
+  return (std::filesystem::canonical(output.directory) / target.filename()).string();
+}
+
+bool is_standard_output(const std::optional<std::filesystem::path>& path) {
+  if (!path) return false;
+  const OutputPath output = resolve_output_path(path->string());
+  return output.kind == OutputPath::Kind::descriptor && output.descriptor == STDOUT_FILENO;
+}
+
+void write_one(std::optional<report::OutputFile>& file, const ResultFiles::Write& write) {
+  if (file) write([&](std::string_view piece) { file->write(piece); });
+}
+
+}  // namespace
+
+void add_result_options(Options& options, ResultOptions& results, const std::string& csv_help) {
+  options
+      .add("json", "FILE", file(results.json), "write everything as JSON; - is standard output, in place of the tables")
+      .add("csv", "FILE", file(results.csv), csv_help + "; - is standard output, in place of the tables");
+}
+
+void check_outputs(const std::vector<NamedOutput>& outputs, const std::vector<std::filesystem::path>& inputs) {
+  std::map<std::string, std::string> taken;
+  for (const NamedOutput& output : outputs) {
+    const auto identity = output_identity(resolve_output_path(output.path.string()));
+    if (!identity) continue;
+    for (const auto& input : inputs) {
+      if (file_identity(input.string()) == identity) {
+        throw Error::usage("{} {}: this is a file to read from; give another name", output.option,
+                           output.path.string());
+      }
+    }
+    const auto [other, is_new] = taken.emplace(*identity, output.option);
+    if (!is_new) {
+      throw Error::usage("{} and {} name the same file, {}", other->second, output.option, output.path.string());
+    }
+  }
+}
+
+ResultFiles::ResultFiles(const ResultOptions& options) {
+  if (!is_standard_output(options.json) && !is_standard_output(options.csv)) text_.emplace("-");
+  if (options.json) json_.emplace(options.json->string());
+  if (options.csv) csv_.emplace(options.csv->string());
+}
+
+void ResultFiles::write(const Write& text, const Write& json, const Write& csv) {
+  write_one(json_, json);
+  write_one(csv_, csv);
+  write_one(text_, text);
+  for (auto* file : {&json_, &csv_, &text_}) {
+    if (*file) (*file)->commit();
+  }
+}
+
+}  // namespace psgd::tools

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "libpsgd/report/format.hpp"
+#include "libpsgd/report/output_file.hpp"
+#include "tools/common/options.hpp"
+
+namespace psgd::tools {
+
+/// --json and --csv.
+struct ResultOptions {
+  std::optional<std::filesystem::path> json;
+  std::optional<std::filesystem::path> csv;
+};
+
+/// Adds both to the current group; `results` has to outlive the options.
+void add_result_options(Options& options, ResultOptions& results, const std::string& csv_help);
+
+/// A file that an option asks to be written.
+struct NamedOutput {
+  std::string option;  ///< "--output"
+  std::filesystem::path path;
+};
+
+/// Throws Error::usage when an output is one of `inputs`, or two outputs are the same file, by whatever name;
+/// Error::input when one cannot be written.
+void check_outputs(const std::vector<NamedOutput>& outputs, const std::vector<std::filesystem::path>& inputs);
+
+/// Where a program's results go: the files of --json and --csv, and text for a person on standard output unless one of
+/// them is written there.
+class ResultFiles {
+ public:
+  /// Opens all, so that a path that cannot be written shows before any work is done.
+  explicit ResultFiles(const ResultOptions& options);
+
+  using Write = std::function<void(const report::Sink&)>;
+
+  /// Writes what is wanted, then puts every file in its place.
+  void write(const Write& text, const Write& json, const Write& csv);
+
+ private:
+  std::optional<report::OutputFile> text_;
+  std::optional<report::OutputFile> json_;
+  std::optional<report::OutputFile> csv_;
+};
+
+}  // namespace psgd::tools
