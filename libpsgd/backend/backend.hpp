@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -121,6 +122,10 @@ class Backend {
 
   /// Waits until everything asked for so far is done.
   virtual void synchronize() = 0;
+
+  /// How much memory the three passes over a matrix should touch so that the second and third find it in a cache; matrices are taken
+  /// through them in groups of about this size. The largest value: all at once.
+  [[nodiscard]] virtual std::size_t working_set_bytes() const { return std::numeric_limits<std::size_t>::max(); }
 
   virtual void reduce_ranks(const RankReduction<T>& reduction) = 0;
 

@@ -9,6 +9,7 @@ class Simulated final : public Communicator<T> {
   Simulated(backend::Backend<T>& backend, std::int64_t world_size) : backend_(backend), world_size_(world_size) {}
 
   [[nodiscard]] std::int64_t world_size() const override { return world_size_; }
+  [[nodiscard]] bool divisible() const override { return true; }
 
  private:
   void sum(std::span<T* const> contributions, std::int64_t count) override {

@@ -1,6 +1,7 @@
 #include "libpsgd/compress/power_iteration.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -38,6 +39,9 @@ PowerIteration<T>::PowerIteration(const HookContext<T>& context, std::vector<Mat
     q_size += matrix.cols * matrix.rank;
     gram_size += matrix.rank * matrix.rank;
   }
+  p_begin_.push_back(p_size);
+  q_begin_.push_back(q_size);
+  form_groups();
   backend::Backend<T>& backend = *context_.backend;
   p_ = backend.template allocate<T>(as_size(p_size));
   q_ = backend.template allocate<T>(as_size(q_size));
@@ -62,9 +66,8 @@ void PowerIteration<T>::draw_q(std::uint32_t seed, DType draw_dtype) {
   std::vector<T> host(q_.size());
   for (const DrawGroup& group : draws_) {
     if (group.count == 0) continue;
-    const MatrixPlan& last = plan_[group.first + group.count - 1];
     const std::int64_t begin = q_begin_[group.first];
-    const std::int64_t end = q_begin_[group.first + group.count - 1] + last.cols * last.rank;
+    const std::int64_t end = q_begin_[group.first + group.count];
     const auto out = std::span<T>(host).subspan(as_size(begin), as_size(end - begin));
     if (draw_dtype == DType::float64) {
       draw<double>(generator, out);
@@ -76,11 +79,27 @@ void PowerIteration<T>::draw_q(std::uint32_t seed, DType draw_dtype) {
 }
 
 template <class T>
-typename PowerIteration<T>::Tasks PowerIteration<T>::tasks(const IterationStep<T>& step) const {
+void PowerIteration<T>::form_groups() {
+  const std::size_t limit = context_.communicator->divisible() ? context_.backend->working_set_bytes() : std::numeric_limits<std::size_t>::max();
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < plan_.size(); ++i) {
+    // The gradient and the error memory of every member.
+    const std::size_t bytes = 2 * sizeof(T) * as_size(plan_[i].rows * plan_[i].cols) * context_.members;
+    if (groups_.empty() || size + bytes > limit) {
+      groups_.push_back({i, 0});
+      size = 0;
+    }
+    ++groups_.back().count;
+    size += bytes;
+  }
+}
+
+template <class T>
+typename PowerIteration<T>::Tasks PowerIteration<T>::tasks(const Group& group, const IterationStep<T>& step) const {
   Tasks result;
-  result.reserve(plan_.size() * context_.members);
+  result.reserve(group.count * context_.members);
   for (std::size_t member = 0; member < context_.members; ++member) {
-    for (std::size_t i = 0; i < plan_.size(); ++i) {
+    for (std::size_t i = group.first; i < group.first + group.count; ++i) {
       const MatrixPlan& matrix = plan_[i];
       backend::MatrixTask<T> task;
       task.rows = matrix.rows;
@@ -99,27 +118,39 @@ typename PowerIteration<T>::Tasks PowerIteration<T>::tasks(const IterationStep<T
 
 template <class T>
 void PowerIteration<T>::run(const IterationStep<T>& step, const orthogonalize::Rule& rule) {
+  for (const Group& group : groups_) run_group(group, step, rule);
+  context_.communicator->record(static_cast<std::int64_t>(p_.size()));
+  context_.communicator->record(static_cast<std::int64_t>(q_.size()));
+}
+
+template <class T>
+void PowerIteration<T>::run_group(const Group& group, const IterationStep<T>& step, const orthogonalize::Rule& rule) {
   backend::Backend<T>& backend = *context_.backend;
   const auto world_size = static_cast<double>(context_.communicator->world_size());
-  Tasks all = tasks(step);
+  const std::int64_t grams = gram_begin_[group.first];
+  const std::int64_t p_begin = p_begin_[group.first];
+  const std::int64_t q_begin = q_begin_[group.first];
+  const std::int64_t p_count = p_begin_[group.first + group.count] - p_begin;
+  const std::int64_t q_count = q_begin_[group.first + group.count] - q_begin;
+  Tasks all = tasks(group, step);
 
-  orthonormalize(q_factors_, rule, q_before_.data(), q_after_.data());
+  orthonormalize(std::span(q_factors_).subspan(group.first, group.count), rule, q_before_.data() + grams, q_after_.data() + grams);
   backend.project(all, context_.member_weight);
-  sum_over_members(own_p_, p_.span());
+  sum_over_members(own_p_, p_.data(), p_begin, p_count);
 
-  orthonormalize(p_factors_, rule, p_before_.data(), p_after_.data());
+  orthonormalize(std::span(p_factors_).subspan(group.first, group.count), rule, p_before_.data() + grams, p_after_.data() + grams);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::size_t matrix = i % plan_.size();
+    const std::size_t matrix = group.first + i % group.count;
     all[i].p = p_.data() + p_begin_[matrix];
-    if (!own_q_.empty()) all[i].q = own_q_[i / plan_.size()].data() + q_begin_[matrix];
+    if (!own_q_.empty()) all[i].q = own_q_[i / group.count].data() + q_begin_[matrix];
   }
   const bool single = own_q_.empty();
-  // One member that stands for all W needs no division afterwards, and Wᵀ·(1/W) would round.
+  // One member that stands for all W needs no division afterwards, and W·(1/W) would round.
   backend.back_project(all, single ? context_.member_weight / world_size : 1.0);
-  sum_over_members(own_q_, q_.span());
-  if (!single) backend.divide(q_.data(), world_size, q_.data(), static_cast<std::int64_t>(q_.size()));
+  sum_over_members(own_q_, q_.data(), q_begin, q_count);
+  if (!single) backend.divide(q_.data() + q_begin, world_size, q_.data() + q_begin, q_count);
 
-  write_output_and_errors(step, std::move(all));
+  write_output_and_errors(group, step, std::move(all));
 }
 
 template <class T>
@@ -131,39 +162,35 @@ void PowerIteration<T>::orthonormalize(std::span<const backend::Factor<T>> facto
 }
 
 template <class T>
-void PowerIteration<T>::sum_over_members(const std::vector<backend::Buffer<T>>& own, std::span<T> shared) {
-  std::vector<T*> contributions{shared.data()};
+void PowerIteration<T>::sum_over_members(const std::vector<backend::Buffer<T>>& own, T* shared, std::int64_t begin, std::int64_t count) {
+  std::vector<T*> contributions{shared + begin};
   if (!own.empty()) {
-    context_.backend->copy(own.front().data(), shared.data(), static_cast<std::int64_t>(shared.size()));
-    for (std::size_t member = 1; member < own.size(); ++member) contributions.push_back(own[member].data());
+    context_.backend->copy(own.front().data() + begin, shared + begin, count);
+    for (std::size_t member = 1; member < own.size(); ++member) contributions.push_back(own[member].data() + begin);
   }
-  context_.communicator->all_reduce_sum(contributions, static_cast<std::int64_t>(shared.size()));
+  context_.communicator->all_reduce_piece(contributions, count);
 }
 
 template <class T>
-void PowerIteration<T>::write_output_and_errors(const IterationStep<T>& step, Tasks tasks) {
+void PowerIteration<T>::write_output_and_errors(const Group& group, const IterationStep<T>& step, Tasks tasks) {
   const bool local = step.residual == Residual::local && !own_q_.empty() && !step.errors.empty();
   // A local residual is taken from the member's own Q, the output from the shared one, so they are two passes.
-  if (local) {
-    context_.backend->residual(tasks);
-    tasks.resize(plan_.size());
-  }
+  if (local) context_.backend->residual(tasks);
+  if (local || step.errors.empty()) tasks.resize(group.count);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const std::size_t matrix = i % plan_.size();
+    const std::size_t matrix = group.first + i % group.count;
     tasks[i].q = q_.data() + q_begin_[matrix];
     if (local) {
       tasks[i].target = nullptr;
       tasks[i].member_sums = nullptr;
     }
-    if (i >= plan_.size()) continue;
+    if (i >= group.count) continue;
     if (step.output != nullptr) tasks[i].output = step.output + plan_[matrix].begin;
-    if (step.reference != nullptr) {
+    if (step.reference != nullptr && step.tensor_sums != nullptr) {
       tasks[i].reference = step.reference + plan_[matrix].begin;
       tasks[i].tensor_sums = step.tensor_sums + plan_[matrix].tensor;
     }
   }
-  const bool output_only = step.errors.empty() || local;
-  if (output_only) tasks.resize(plan_.size());
   context_.backend->residual(tasks);
 }
 

@@ -38,6 +38,9 @@ struct IterationStep {
 /// One step of subspace iteration on all compressed matrices of a bucket, for all members: orthogonalize Q; P = Σ M_w·Q; orthogonalize P;
 /// Q = Σ M_wᵀ·P / W; output P·Qᵀ. This is what the layerwise, batched and original hooks share.
 ///
+/// Where the communicator allows it, matrices go through the passes in groups that fit a cache, so that memory sees two reads and one
+/// write instead of five and two; results do not depend on the grouping.
+///
 /// P and Q lie one matrix after the other, row-major, in the plan's order: the layout of PyTorch's p_memory_dict and q_memory_dict.
 /// Source: Vogels, Karimireddy, Jaggi, PowerSGD, NeurIPS 2019, algorithm 1.
 template <class T>
@@ -61,17 +64,26 @@ class PowerIteration {
  private:
   using Tasks = std::vector<backend::MatrixTask<T>>;
 
-  [[nodiscard]] Tasks tasks(const IterationStep<T>& step) const;
+  /// Neighbours in the plan that go through the passes together.
+  struct Group {
+    std::size_t first = 0;
+    std::size_t count = 0;
+  };
+
+  void form_groups();
+  void run_group(const Group& group, const IterationStep<T>& step, const orthogonalize::Rule& rule);
+  [[nodiscard]] Tasks tasks(const Group& group, const IterationStep<T>& step) const;
   void orthonormalize(std::span<const backend::Factor<T>> factors, const orthogonalize::Rule& rule, double* before, double* after);
-  void sum_over_members(const std::vector<backend::Buffer<T>>& own, std::span<T> shared);
-  void write_output_and_errors(const IterationStep<T>& step, Tasks tasks);
+  void sum_over_members(const std::vector<backend::Buffer<T>>& own, T* shared, std::int64_t begin, std::int64_t count);
+  void write_output_and_errors(const Group& group, const IterationStep<T>& step, Tasks tasks);
   [[nodiscard]] FactorGrams grams(std::size_t matrix, const backend::Buffer<double>& before, const backend::Buffer<double>& after) const;
 
   HookContext<T> context_;
   std::vector<MatrixPlan> plan_;
   std::vector<DrawGroup> draws_;
-  std::vector<std::int64_t> p_begin_;     // by matrix
-  std::vector<std::int64_t> q_begin_;     // by matrix
+  std::vector<Group> groups_;
+  std::vector<std::int64_t> p_begin_;     // by matrix, and the end
+  std::vector<std::int64_t> q_begin_;     // by matrix, and the end
   std::vector<std::int64_t> gram_begin_;  // by matrix
   backend::Buffer<T> p_;
   backend::Buffer<T> q_;

@@ -26,6 +26,8 @@ class Cpu final : public Backend<T> {
   void upload(std::span<const T> host, T* destination) override { std::copy(host.begin(), host.end(), destination); }
   void download(const T* source, std::span<T> host) override { std::copy_n(source, host.size(), host.data()); }
   void synchronize() override {}
+  // Fits a slice of the last-level cache of current server processors.
+  [[nodiscard]] std::size_t working_set_bytes() const override { return std::size_t{16} << 20; }
 
   void reduce_ranks(const RankReduction<T>& reduction) override;
 
