@@ -192,6 +192,10 @@ Dataset Group::open_dataset(const std::string& name, hid_t access) const {
   return dataset;
 }
 
+Dataset Group::adopt(Handle dataset, const std::string& name) const {
+  return {std::move(dataset), file_name(), below(name)};
+}
+
 File File::open(const fs::path& path) {
   check_is_readable_hdf5(path);
   auto name = std::make_shared<const std::string>(path.string());

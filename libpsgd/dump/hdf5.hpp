@@ -157,6 +157,9 @@ class Group : public Object {
   /// Refuses external and virtual storage. `access`: a dataset access property list.
   [[nodiscard]] Dataset open_dataset(const std::string& name, hid_t access = H5P_DEFAULT) const;
 
+  /// A dataset of this group that was opened or created by hand.
+  [[nodiscard]] Dataset adopt(Handle dataset, const std::string& name) const;
+
   /// Writes a new dataset whole, contiguous, in T's own type.
   template <class T>
   void write(const std::string& name, std::span<const T> values, const Shape& extents);

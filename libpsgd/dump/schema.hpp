@@ -10,6 +10,7 @@
 namespace psgd::dump::schema {
 
 inline constexpr std::string_view format = "psgd-gradients";
+inline constexpr std::string_view averaged_format = "psgd-averaged";  ///< of an output file
 inline constexpr std::int64_t major_version = 1;
 inline constexpr std::int64_t minor_version = 0;
 
