@@ -97,7 +97,7 @@ struct AveragedWriter<T>::Impl {
       const std::int64_t part = std::min(at_a_time, tensor.shape[0] - row);
       logical.resize(static_cast<std::size_t>(part * row_elements));
       take_from_memory_order(tensor.order, values, row * row_elements, part * row_elements, logical.data());
-      tensor.dataset.write_rows(rows, row, part, hdf5::native_type<T>(), logical.data());
+      tensor.dataset.write_part(rows, {row}, {row + part}, hdf5::native_type<T>(), logical.data());
     }
   }
 

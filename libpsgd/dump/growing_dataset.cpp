@@ -1,5 +1,7 @@
 #include "libpsgd/dump/growing_dataset.hpp"
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "libpsgd/dump/gradient_dataset.hpp"
@@ -11,7 +13,8 @@ namespace {
 using hdf5::call;
 using hdf5::Handle;
 
-constexpr std::int64_t series_chunk = 1024;
+constexpr std::int64_t series_chunk = 1024;                            // records
+constexpr std::int64_t series_chunk_elements = std::int64_t{1} << 18;  // where records are long
 
 std::vector<hsize_t> with_records(hsize_t records, const Shape& record) {
   std::vector<hsize_t> extents{records};
@@ -57,7 +60,9 @@ DatasetForm DatasetForm::series(hid_t type, const Shape& record) {
   form.type = type;
   form.record = record;
   form.chunk = record;
-  form.chunk.insert(form.chunk.begin(), series_chunk);
+  form.chunk.insert(
+      form.chunk.begin(),
+      std::clamp<std::int64_t>(series_chunk_elements / std::max<std::int64_t>(1, numel(record)), 1, series_chunk));
   return form;
 }
 
@@ -71,23 +76,18 @@ void GrowingDataset::extend(std::int64_t records) {
 }
 
 void GrowingDataset::write_record(std::int64_t index, hid_t memory, const void* values) {
-  if (numel(record_) == 0) return;
-  Shape begin(record_.size() + 1, 0);
-  Shape end{index + 1};
-  end.insert(end.end(), record_.begin(), record_.end());
-  begin[0] = index;
-  hdf5::write_box(dataset_, memory, begin, end, values);
+  write_part(index, {}, {}, memory, values);
 }
 
-void GrowingDataset::write_rows(std::int64_t index, std::int64_t first, std::int64_t count, hid_t memory,
+void GrowingDataset::write_part(std::int64_t index, const Shape& first, const Shape& last, hid_t memory,
                                 const void* values) {
-  if (count == 0 || numel(record_) == 0) return;
-  Shape begin(record_.size() + 1, 0);
+  if (numel(record_) == 0) return;
+  Shape begin{index};
   Shape end{index + 1};
-  end.insert(end.end(), record_.begin(), record_.end());
-  begin[0] = index;
-  begin[1] = first;
-  end[1] = first + count;
+  for (std::size_t axis = 0; axis < record_.size(); ++axis) {
+    begin.push_back(axis < first.size() ? first[axis] : 0);
+    end.push_back(axis < last.size() ? last[axis] : record_[axis]);
+  }
   hdf5::write_box(dataset_, memory, begin, end, values);
 }
 

@@ -19,7 +19,7 @@ struct DatasetForm {
   int gzip = 0;  ///< deflate level; 0: none
   bool fletcher32 = false;
 
-  /// A value for each record, in chunks of 1024.
+  /// A value or a few for each record, in chunks of up to 1024 records.
   static DatasetForm series(hid_t type, const Shape& record = {});
 };
 
@@ -34,8 +34,8 @@ class GrowingDataset {
   void extend(std::int64_t records);
   /// Writes a whole record, `values` being of the type `memory`.
   void write_record(std::int64_t index, hid_t memory, const void* values);
-  /// Writes `count` entries of a record's first axis, from `first` on.
-  void write_rows(std::int64_t index, std::int64_t first, std::int64_t count, hid_t memory, const void* values);
+  /// Writes a part of a record: from `first` to `last` (exclusive) along its leading axes, whole along the others.
+  void write_part(std::int64_t index, const Shape& first, const Shape& last, hid_t memory, const void* values);
 
  private:
   Shape record_;

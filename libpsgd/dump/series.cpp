@@ -13,6 +13,7 @@ using hdf5::Dataset;
 
 constexpr std::int64_t most_steps = 100'000'000;
 constexpr std::int64_t most_values = std::int64_t{1} << 30;
+constexpr std::int64_t most_flags = std::int64_t{1} << 33;
 constexpr std::int64_t flags_at_a_time = std::int64_t{4} << 20;
 
 Shape rows_of(std::int64_t rows, const Shape& rest) {
@@ -62,8 +63,10 @@ std::vector<bool> read_absent(const hdf5::Group& root, std::int64_t rows, std::i
                               std::int64_t parameters) {
   if (!root.has(schema::present)) return {};
   const Dataset dataset = open_series(root, schema::present, H5T_INTEGER, rows, {process_ranks, parameters});
-  hdf5::require_written(dataset, hdf5::read_storage(dataset), {0, 0, 0}, {rows, process_ranks, parameters});
   const std::int64_t row = numel({process_ranks, parameters});
+  if (row > most_flags / rows) {
+    throw Error::input("{}: {} has {} × {} flags, which is too many", dataset.file(), dataset.path(), rows, row);
+  }
   const std::int64_t rows_at_a_time = std::max<std::int64_t>(1, flags_at_a_time / row);
   std::vector<bool> absent;
   std::vector<std::uint8_t> flags;
