@@ -23,7 +23,7 @@ std::vector<hsize_t> with_records(hsize_t records, const Shape& record) {
 }
 
 Handle creation_properties(const hdf5::Place& place, const DatasetForm& form) {
-  Handle creation(call(place, "prepare creating it", H5Pcreate, H5P_DATASET_CREATE), H5Pclose);
+  Handle creation = hdf5::creation_properties(place);
   if (form.fill != nullptr) {
     call(place, "set its fill value", H5Pset_fill_value, creation.get(), form.type, form.fill);
   }

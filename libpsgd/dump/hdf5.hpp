@@ -74,6 +74,9 @@ class Handle {
   Close close_ = nullptr;
 };
 
+/// A dataset creation property list without time stamps, so that equal contents make equal files.
+[[nodiscard]] Handle creation_properties(const Place& place);
+
 /// Something that attributes hang on: a group (a file's root included) or a dataset.
 class Object {
  public:

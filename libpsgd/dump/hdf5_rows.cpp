@@ -34,7 +34,7 @@ void write_rows(Group& group, const std::string& name, std::span<const T* const>
   const Place place{group.file(), name};
   const Handle space = space_of(place, extents);
   const Handle dataset(call(place, "create the dataset", H5Dcreate2, group.id(), name.c_str(), native_type<T>(),
-                            space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                            space.get(), H5P_DEFAULT, creation_properties(place).get(), H5P_DEFAULT),
                        H5Dclose);
   for (std::size_t row = 0; row < rows.size() && length > 0; ++row) {
     const RowSpaces spaces = select_row(place, extents[0], extents[1], row);

@@ -214,6 +214,12 @@ Handle variable_text_type(const Place& place) {
   return type;
 }
 
+Handle creation_properties(const Place& place) {
+  Handle creation(call(place, "prepare creating it", H5Pcreate, H5P_DATASET_CREATE), H5Pclose);
+  call(place, "prepare creating it", H5Pset_obj_track_times, creation.get(), false);
+  return creation;
+}
+
 template <class T>
 void Group::write(const std::string& name, std::span<const T> values, const Shape& extents) {
   const std::string path = below(name);
@@ -222,7 +228,7 @@ void Group::write(const std::string& name, std::span<const T> values, const Shap
     throw Error::internal("{}: {}: wrong size", file(), path);
   const Handle space = simple_space(at, extents);
   const Handle dataset(call(at, "create the dataset", H5Dcreate2, id(), name.c_str(), native_type<T>(), space.get(),
-                            H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                            H5P_DEFAULT, creation_properties(at).get(), H5P_DEFAULT),
                        H5Dclose);
   if (values.empty()) return;
   call(at, "write", H5Dwrite, dataset.get(), native_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT,

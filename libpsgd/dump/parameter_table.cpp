@@ -183,7 +183,7 @@ void write_parameter_table(hdf5::Group& root, const std::vector<Parameter>& para
   const hsize_t count = rows.size();
   const Handle space(call(place, "describe its extents", H5Screate_simple, 1, &count, nullptr), H5Sclose);
   const Handle table(call(place, "create it", H5Dcreate2, root.id(), schema::parameters, stored.get(), space.get(),
-                          H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                          H5P_DEFAULT, hdf5::creation_properties(place).get(), H5P_DEFAULT),
                      H5Dclose);
   call(place, "write it", H5Dwrite, table.get(), record.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT,
        static_cast<const void*>(rows.data()));
