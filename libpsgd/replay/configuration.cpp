@@ -51,7 +51,8 @@ Configuration<T>::Configuration(const Stage<T>& stage, const ConfigurationSpec& 
       communicator_(comm::make_communicator(stage.transport, *stage.backend, static_cast<std::int64_t>(stage.selection->process_ranks.size()))),
       hook_(compress::make_hook(*spec.entry, spec.options, hook_context(stage, spec.arithmetic, *communicator_))),
       hazards_(*stage.dump, *stage.selection, spec.options),
-      row_of_tensor_(rows_by_tensor(*stage.selection)) {
+      row_of_tensor_(rows_by_tensor(*stage.selection)),
+      sink_(spec.sink) {
   if (spec.want_output) averaged_ = stage_.backend->template allocate<T>(static_cast<std::size_t>(layout().extent));
 }
 
@@ -117,15 +118,15 @@ BucketRecord Configuration<T>::bucket_record(std::int64_t step, const compress::
 
 template <class T>
 void Configuration<T>::record_step(std::int64_t step, const RankMean<T>& ranks, std::span<const T* const> gradients, double seconds) {
-  const std::size_t first = records_.size();
-  records_.resize(first + row_of_tensor_.size());
+  records_.assign(row_of_tensor_.size(), {});
+  bucket_records_.clear();
   bool compressed = false;
   std::size_t tensor = 0;
   for (std::size_t position = 0; position < layout().buckets.size(); ++position) {
     const Bucket& bucket = layout().buckets[position];
     const compress::BucketOutcome& outcome = hook_->outcome(position);
     for (std::size_t i = 0; i < bucket.tensors.size(); ++i, ++tensor) {
-      records_[first + row_of_tensor_[tensor]] = parameter_record(step, outcome.tensors[i], bucket.tensors[i]);
+      records_[row_of_tensor_[tensor]] = parameter_record(step, outcome.tensors[i], bucket.tensors[i]);
     }
     bucket_records_.push_back(bucket_record(step, outcome, bucket));
     compressed = compressed || outcome.compressed;
@@ -135,25 +136,46 @@ void Configuration<T>::record_step(std::int64_t step, const RankMean<T>& ranks, 
   }
   if (compressed) seconds_.push_back(seconds);
   residual_norms_open_ = deviations_ != nullptr && deviations_->begun();
+  if (!residual_norms_open_) hand_on();
+}
+
+template <class T>
+void Configuration<T>::hand_on() {
+  if (sink_) sink_(records_, bucket_records_);
 }
 
 template <class T>
 void Configuration<T>::complete_residual_norms() {
   if (!residual_norms_open_) return;
   residual_norms_open_ = false;
-  const std::size_t first = records_.size() - row_of_tensor_.size();
   std::size_t tensor = 0;
   for (std::size_t position = 0; position < layout().buckets.size(); ++position) {
     for (std::size_t i = 0; i < layout().buckets[position].tensors.size(); ++i, ++tensor) {
-      ParameterRecord& record = records_[first + row_of_tensor_[tensor]];
+      ParameterRecord& record = records_[row_of_tensor_[tensor]];
       for (std::size_t rank = 0; rank < record.residual_norms.size(); ++rank) {
         record.residual_norms[rank] = metrics::residual_norm(record.measurement.residual_sq, deviations_->error_dot(position, i, rank, place_),
                                                              deviations_->deviation_sq(position, i, rank));
       }
     }
   }
+  hand_on();
 }
 
+template <class T>
+void summarize(Configuration<T>& configuration, const ErrorSummary& errors, const compress::HookEntry& entry, std::int64_t steps,
+               Summary& summary) {
+  const std::vector<double>& seconds = configuration.seconds_of_compressed_steps();
+  const compress::PowerSGDState* const state = configuration.hook().state();
+  configuration.hazards().look_at_end(entry, static_cast<std::int64_t>(seconds.size()), state != nullptr ? state->iter : steps);
+  summary.compression_stats = configuration.hook().compression_stats();
+  summary.seconds_per_step = median(seconds);
+  summary.hazards = configuration.hazards().entries();
+  summary.relative_error = errors.relative_error();
+  summary.relative_error_whole_model = errors.relative_error_whole_model();
+}
+
+template void summarize(Configuration<float>&, const ErrorSummary&, const compress::HookEntry&, std::int64_t, Summary&);
+template void summarize(Configuration<double>&, const ErrorSummary&, const compress::HookEntry&, std::int64_t, Summary&);
 template class Configuration<float>;
 template class Configuration<double>;
 

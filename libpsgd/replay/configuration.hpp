@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include "libpsgd/replay/rank_mean.hpp"
 #include "libpsgd/replay/result.hpp"
 #include "libpsgd/replay/selection.hpp"
+#include "libpsgd/replay/summary.hpp"
 
 namespace psgd::replay {
 
@@ -24,15 +26,19 @@ struct Stage {
   LogSink log;
 };
 
+/// Takes the records of one step once they are whole: parameters in the dump's order, buckets ascending. They may be moved from.
+using StepSink = std::function<void(std::vector<ParameterRecord>&, std::vector<BucketRecord>&)>;
+
 /// One configuration, resolved to what the library works with.
 struct ConfigurationSpec {
   const compress::HookEntry* entry = nullptr;
   compress::HookOptions options;
   Arithmetic arithmetic = Arithmetic::fused;
   bool want_output = false;
+  StepSink sink;
 };
 
-/// One configuration on its way through the steps: a hook, its all-reduce, and the records it leaves.
+/// One configuration on its way through the steps: a hook, its all-reduce, and the records it hands on.
 template <class T>
 class Configuration {
  public:
@@ -52,23 +58,22 @@ class Configuration {
   /// Runs the bucket at `position` of the current step. `gradients`: a process rank each; all pointers are to the bucket.
   void run_bucket(std::size_t position, std::span<const T* const> gradients, const T* mean);
 
-  /// Appends the step's records; the sums have to be there (Backend::synchronize). In fused arithmetic residual norms
-  /// stay open until complete_residual_norms.
+  /// Makes the step's records; the sums have to be there (Backend::synchronize). They go to the sink at once, or, where residual
+  /// norms need the deviations that the next reduction measures, from complete_residual_norms.
   void record_step(std::int64_t step, const RankMean<T>& ranks, std::span<const T* const> gradients, double seconds);
 
-  /// Fills in the residual norms of the step recorded last, from a reduction made since.
+  /// Fills in the residual norms of the step recorded last, from a reduction made since, and hands it on.
   void complete_residual_norms();
 
   /// The hook's output of the step, layout.extent elements; empty unless it was wanted.
   [[nodiscard]] std::span<const T> output() const noexcept { return averaged_.span(); }
 
-  [[nodiscard]] std::vector<ParameterRecord>& records() noexcept { return records_; }
-  [[nodiscard]] std::vector<BucketRecord>& bucket_records() noexcept { return bucket_records_; }
   [[nodiscard]] const std::vector<double>& seconds_of_compressed_steps() const noexcept { return seconds_; }
   [[nodiscard]] HazardWatch<T>& hazards() noexcept { return hazards_; }
 
  private:
   [[nodiscard]] const GradientLayout& layout() const { return stage_.selection->layout; }
+  void hand_on();
   [[nodiscard]] ParameterRecord parameter_record(std::int64_t step, const compress::TensorOutcome& outcome, const TensorSlot& slot) const;
   [[nodiscard]] BucketRecord bucket_record(std::int64_t step, const compress::BucketOutcome& outcome, const Bucket& bucket) const;
 
@@ -79,12 +84,18 @@ class Configuration {
   backend::Buffer<T> averaged_;
   HazardWatch<T> hazards_;
   std::vector<std::size_t> row_of_tensor_;  // record of a step for each tensor in bucket order
-  std::vector<ParameterRecord> records_;
-  std::vector<BucketRecord> bucket_records_;
+  StepSink sink_;
+  std::vector<ParameterRecord> records_;      // of the latest step
+  std::vector<BucketRecord> bucket_records_;  // of the latest step
   std::vector<double> seconds_;
   Deviations<T>* deviations_ = nullptr;
   std::size_t place_ = 0;
   bool residual_norms_open_ = false;
 };
+
+/// What a configuration came to after its last step. `steps`: how many were run.
+template <class T>
+void summarize(Configuration<T>& configuration, const ErrorSummary& errors, const compress::HookEntry& entry, std::int64_t steps,
+               Summary& summary);
 
 }  // namespace psgd::replay

@@ -1,6 +1,8 @@
 #include "libpsgd/replay/replay.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -20,15 +22,6 @@ namespace psgd::replay {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-compress::HookOptions hook_options(const ReplaySpec& spec) {
-  compress::HookOptions options;
-  options.power_sgd = spec.power_sgd;
-  if (spec.orthogonalization != "auto") options.orthogonalization = &orthogonalize::method(spec.orthogonalization);
-  options.residual = spec.residual;
-  options.draw_in_compute_dtype = spec.draw_in_compute_dtype;
-  return options;
-}
 
 /// The files a replay leaves; made before any work is done, so that a bad path shows at once.
 template <class T>
@@ -75,18 +68,13 @@ void run_steps(const Job& job, Engine<T>& engine, Outputs<T>& outputs, ReplayRes
   result.summary.seconds_read = stream.seconds_reading();
 }
 
-template <class T>
-void collect(const Job& job, Configuration<T>& configuration, ReplayResult& result) {
-  const std::vector<double>& seconds = configuration.seconds_of_compressed_steps();
-  const compress::PowerSGDState* const state = configuration.hook().state();
-  const auto iter = state != nullptr ? state->iter : static_cast<std::int64_t>(result.steps.size());
-  configuration.hazards().look_at_end(job.hook, static_cast<std::int64_t>(seconds.size()), iter);
-  result.records = std::move(configuration.records());
-  result.bucket_records = std::move(configuration.bucket_records());
-  result.summary.compression_stats = configuration.hook().compression_stats();
-  result.summary.seconds_per_step = median(seconds);
-  result.summary.hazards = configuration.hazards().entries();
-  summarize_errors(result);
+/// Keeps every record and gathers their errors.
+StepSink keep_records(ReplayResult& result, ErrorSummary& errors) {
+  return [&result, &errors](std::vector<ParameterRecord>& records, std::vector<BucketRecord>& buckets) {
+    errors.add_step(records);
+    std::move(records.begin(), records.end(), std::back_inserter(result.records));
+    std::move(buckets.begin(), buckets.end(), std::back_inserter(result.bucket_records));
+  };
 }
 
 template <class T>
@@ -95,7 +83,9 @@ void run_in(const Job& job, ReplayResult& result) {
   ThreadPool pool(spec.threads);
   const std::unique_ptr<backend::Backend<T>> backend = backend::make_backend<T>(spec.backend, pool);
   const Stage<T> stage{backend.get(), &job.selection, &result.dump, spec.transport, job.environment.log};
-  const ConfigurationSpec configuration{&job.hook, hook_options(spec), result.resolved.arithmetic, spec.output.has_value()};
+  ErrorSummary errors;
+  const ConfigurationSpec configuration{&job.hook, hook_options(spec), result.resolved.arithmetic, spec.output.has_value(),
+                                        keep_records(result, errors)};
   Engine<T> engine(stage, {&configuration, 1});
   if (job.state) restore_state(*spec.state_in, *job.state, job.selection.layout, engine.configuration(0));
   Outputs<T> outputs(spec, result.dump, job.selection.layout);
@@ -104,7 +94,7 @@ void run_in(const Job& job, ReplayResult& result) {
   run_steps(job, engine, outputs, result);
   if (outputs.averaged) outputs.averaged->finish(result.complete);
   if (outputs.state) save_state(*outputs.state, result.resolved, job.selection, engine.configuration(0));
-  collect(job, engine.configuration(0), result);
+  summarize(engine.configuration(0), errors, job.hook, static_cast<std::int64_t>(result.steps.size()), result.summary);
 }
 
 void describe(ReplayResult& result, const dump::Description& dump, const Selection& selection) {

@@ -67,6 +67,15 @@ ResolvedSpec resolve(const ReplaySpec& spec, const dump::Description& dump, cons
   return resolved;
 }
 
+compress::HookOptions hook_options(const ReplaySpec& spec) {
+  compress::HookOptions options;
+  options.power_sgd = spec.power_sgd;
+  if (spec.orthogonalization != "auto") options.orthogonalization = &orthogonalize::method(spec.orthogonalization);
+  options.residual = spec.residual;
+  options.draw_in_compute_dtype = spec.draw_in_compute_dtype;
+  return options;
+}
+
 void check_world_size(const ReplaySpec& spec, const StateHeader& state, const Selection& selection) {
   const auto world_size = static_cast<std::int64_t>(selection.process_ranks.size());
   if (state.world_size != world_size) {

@@ -28,22 +28,57 @@ Spread spread(std::vector<double> values) {
   return {sum / static_cast<double>(values.size()), median(std::move(values)), max};
 }
 
-void summarize_errors(ReplayResult& result) {
-  std::vector<double> of_records;
-  std::vector<double> of_steps;
-  const std::size_t parameters = result.parameters.size();
-  for (std::size_t first = 0; first + parameters <= result.records.size() && parameters > 0; first += parameters) {
-    metrics::Measurement whole;
-    for (std::size_t i = first; i < first + parameters; ++i) {
-      const ParameterRecord& record = result.records[i];
-      if (record.compressed) of_records.push_back(metrics::relative_error(record.measurement));
-      whole.sums.gradient_sq += record.measurement.sums.gradient_sq;
-      whole.sums.difference_sq += record.measurement.sums.difference_sq;
-    }
-    of_steps.push_back(metrics::relative_error(whole));
+void ErrorSummary::add_step(std::span<const ParameterRecord> records) {
+  parameters_.resize(records.size());
+  metrics::Measurement whole;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const ParameterRecord& record = records[i];
+    if (record.compressed) of_records_.push_back(metrics::relative_error(record.measurement));
+    whole.sums.gradient_sq += record.measurement.sums.gradient_sq;
+    whole.sums.difference_sq += record.measurement.sums.difference_sq;
+    add_record(parameters_[i], record);
   }
-  result.summary.relative_error = spread(std::move(of_records));
-  result.summary.relative_error_whole_model = spread(std::move(of_steps));
+  of_steps_.push_back(metrics::relative_error(whole));
+}
+
+void ErrorSummary::add_record(Sums& sums, const ParameterRecord& record) {
+  ParameterSummary& summary = sums.summary;
+  summary.numel_before = record.measurement.numel_before;
+  if (!record.residual_norms.empty()) {
+    summary.last_residual_norms = record.residual_norms;
+    summary.first_residual_norms.resize(record.residual_norms.size());
+    for (std::size_t rank = 0; rank < record.residual_norms.size(); ++rank) {
+      if (summary.first_residual_norms[rank] == 0) summary.first_residual_norms[rank] = record.residual_norms[rank];
+    }
+  }
+  if (!record.compressed) {
+    if (summary.compressed_steps == 0) summary.numel_after = record.measurement.numel_after;
+    return;
+  }
+  summary.numel_after = record.measurement.numel_after;
+  summary.rank = record.rank;
+  ++summary.compressed_steps;
+  summary.mean_difference_sq += record.measurement.sums.difference_sq;
+  summary.mean_gradient_sq += record.measurement.sums.gradient_sq;
+  const double error = metrics::relative_error(record.measurement);
+  if (std::isfinite(error)) {
+    sums.relative_error += error;
+    ++sums.relative_errors;
+  }
+}
+
+std::vector<ParameterSummary> ErrorSummary::parameters() const {
+  std::vector<ParameterSummary> summaries;
+  for (const Sums& sums : parameters_) {
+    ParameterSummary summary = sums.summary;
+    const auto steps = static_cast<double>(std::max<std::int64_t>(1, summary.compressed_steps));
+    summary.mean_difference_sq /= steps;
+    summary.mean_gradient_sq /= steps;
+    summary.mean_relative_error = sums.relative_errors > 0 ? sums.relative_error / static_cast<double>(sums.relative_errors)
+                                                           : std::numeric_limits<double>::quiet_NaN();
+    summaries.push_back(std::move(summary));
+  }
+  return summaries;
 }
 
 }  // namespace psgd::replay
