@@ -15,6 +15,14 @@ install(EXPORT psgdCoreTargets NAMESPACE psgd:: DESTINATION ${psgd_package_dir})
 if(PSGD_BUILD_DUMP)
   install(TARGETS psgd EXPORT psgdTargets)
   install(EXPORT psgdTargets NAMESPACE psgd:: DESTINATION ${psgd_package_dir})
+
+  get_property(tools DIRECTORY ${PROJECT_SOURCE_DIR}/tools PROPERTY BUILDSYSTEM_TARGETS)
+  foreach(tool IN LISTS tools)
+    get_target_property(type ${tool} TYPE)
+    if(type STREQUAL "EXECUTABLE")
+      install(TARGETS ${tool})
+    endif()
+  endforeach()
 endif()
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/psgdConfig.cmake.in ${PROJECT_BINARY_DIR}/psgdConfig.cmake

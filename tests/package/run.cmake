@@ -1,5 +1,7 @@
 # Installs a build to a fresh prefix, then builds and runs a project that knows nothing but the prefix.
-# usage: cmake -DBUILD=... -DSOURCE=... -DCOMPONENTS=... -DFLAGS=... -DWORK=... -P run.cmake
+# usage: cmake -DBUILD=... -DSOURCE=... -DCOMPONENTS=core,psgd -DFLAGS=... -DWORK=... -P run.cmake
+
+cmake_minimum_required(VERSION 3.25)
 
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
@@ -23,8 +25,10 @@ endforeach()
 file(RENAME ${prefix} ${WORK}/moved)
 
 run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/moved
-  -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS=${FLAGS} "-DCOMPONENTS=${COMPONENTS}")
+  -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS=${FLAGS} -DCOMPONENTS=${COMPONENTS})
 run(${CMAKE_COMMAND} --build ${WORK}/build)
-foreach(component IN LISTS COMPONENTS)
-  run(${WORK}/build/use_${component})
-endforeach()
+run(${WORK}/build/use_core)
+if(COMPONENTS MATCHES psgd)
+  run(${WORK}/build/use_psgd ${SOURCE}/tests/golden/digits-cnn-f32.h5)
+  run(${WORK}/moved/bin/psgd-replay --quiet ${SOURCE}/tests/golden/digits-cnn-f32.h5 --csv /dev/null)
+endif()
