@@ -20,6 +20,7 @@ void BucketSums<T>::reset(BucketOutcome& outcome, bool with_members) {
   outcome.rows = 0;
   outcome.numel_before = bucket().length;
   outcome.numel_after = bucket().length;
+  outcome.bytes_sent = bytes_of(bucket().length, bucket().dtype);
   outcome.p = {};
   outcome.q = {};
   outcome.tensors.assign(tensors, {});
@@ -27,6 +28,7 @@ void BucketSums<T>::reset(BucketOutcome& outcome, bool with_members) {
     TensorOutcome& tensor = outcome.tensors[i];
     tensor.numel_before = bucket().tensors[i].numel;
     tensor.numel_after = tensor.numel_before;
+    tensor.bytes_sent = bytes_of(tensor.numel_after, bucket().dtype);
     tensor.sums = tensor_sums_.data() + i;
     if (with_members) tensor.members = member_sums_.span().subspan(i * context_.members, context_.members);
   }

@@ -6,6 +6,9 @@
 
 namespace psgd::compress {
 
+/// What `elements` numbers take on the wire: they travel in the dtype of their bucket, whatever the replay computes in.
+inline double bytes_of(std::int64_t elements, DType dtype) { return static_cast<double>(elements) * static_cast<double>(size_of(dtype)); }
+
 /// The sums that a step leaves for one bucket, and the ways of tensors and buckets that are not compressed.
 template <class T>
 class BucketSums {
@@ -13,7 +16,7 @@ class BucketSums {
   BucketSums() = default;
   BucketSums(const HookContext<T>& context, std::size_t position);
 
-  /// Prepares `outcome` for a new step: nothing compressed, every tensor counted with its own size. `with_members`: the members'
+  /// Prepares `outcome` for a new step: nothing compressed, every tensor counted and sent with its own size. `with_members`: the members'
   /// error memories are in use, and their sums are part of the outcome.
   void reset(BucketOutcome& outcome, bool with_members);
 

@@ -24,8 +24,18 @@ enum class Residual {
   local,     ///< its input minus its own projection P·(M_wᵀ·P)ᵀ, as the paper's text; needs per-rank arithmetic
 };
 
+/// What the baselines that are not low-rank take.
+struct BaselineOptions {
+  double fraction = 0.01;                 ///< top-k, random-k: share of a tensor's elements that is sent, 0 < fraction <= 1
+  int quantization_bits = 4;              ///< qsgd: bits of an element, its sign included, 2 … 16
+  std::int64_t quantization_chunk = 512;  ///< qsgd: elements that share a norm; 0: a tensor's all
+
+  bool operator==(const BaselineOptions&) const = default;
+};
+
 struct HookOptions {
   PowerSGDOptions power_sgd;
+  BaselineOptions baseline;
   const orthogonalize::Method* orthogonalization = nullptr;  ///< null: PyTorch's rule
   Residual residual = Residual::averaged;
   bool draw_in_compute_dtype = false;  ///< random numbers in T rather than in the bucket's dtype
@@ -65,6 +75,7 @@ struct TensorOutcome {
   std::int64_t rank = 0;          ///< columns of the factors, after clipping
   std::int64_t numel_before = 0;  ///< as compression_stats counts; the tensor's size when it was not compressed
   std::int64_t numel_after = 0;   ///< −1 where only the bucket has a count
+  double bytes_sent = 0;          ///< by one process rank in this step, as the wire carries it; NaN where only the bucket has a count
   const backend::TensorSums* sums = nullptr;
   std::span<const backend::MemberSums> members;  ///< empty when the hook has no error memory or has not begun
   FactorGrams p;
@@ -77,6 +88,7 @@ struct BucketOutcome {
   std::int64_t rows = 0;  ///< of the square matrix that the batched and original hooks form; 0 with the layerwise hook
   std::int64_t numel_before = 0;
   std::int64_t numel_after = 0;
+  double bytes_sent = 0;
   FactorGrams p;
   FactorGrams q;
   std::vector<TensorOutcome> tensors;  ///< as in Bucket::tensors

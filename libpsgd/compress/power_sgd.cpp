@@ -140,10 +140,12 @@ void PowerSGD<T>::count(std::size_t position, BucketOutcome& outcome) {
     outcome.tensors[i].compressed = decision.compress;
     outcome.tensors[i].rank = decision.compress ? decision.rank : 0;
     outcome.tensors[i].numel_after = decision.numel_after;
+    outcome.tensors[i].bytes_sent = bytes_of(decision.numel_after, bucket(position).dtype);
     state_.total_numel_before_compression += decision.numel_before;
     state_.total_numel_after_compression += decision.numel_after;
   }
   outcome.numel_after = state_.total_numel_after_compression - after_before;
+  outcome.bytes_sent = bytes_of(outcome.numel_after, bucket(position).dtype);
 }
 
 template <class T>

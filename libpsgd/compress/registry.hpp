@@ -7,13 +7,25 @@
 
 namespace psgd::compress {
 
+/// How what a process rank sends of its compressed tensors reaches the others.
+enum class Collective {
+  all_reduce,  ///< summed on the way
+  all_gather,  ///< each rank's message to every other: W − 1 of them arrive
+};
+
 /// One compressor, as --hook names it.
 struct HookEntry {
   std::string_view name;
   std::string_view help;
   BucketPadding padding;
-  bool needs_matrices;      ///< 0-dimensional parameters have no place in it
-  bool has_power_sgd_state;  ///< takes all PowerSGDState parameters; else at most the rank and the seed
+  bool needs_matrices;       ///< 0-dimensional parameters have no place in it
+  bool has_power_sgd_state;  ///< takes all PowerSGDState parameters; else at most the rank, the threshold, the start,
+                             ///< error feedback and the seed
+  /// What the process ranks share depends on sums alone, so that one member may stand for all of them (fused
+  /// arithmetic). Otherwise each member has to be a process rank.
+  bool linear;
+  bool keeps_errors;      ///< has error memories when use_error_feedback is set
+  Collective collective;  ///< of compressed tensors; the others are summed
   std::unique_ptr<Hook<float>> (*make_float)(const HookOptions&, const HookContext<float>&);
   std::unique_ptr<Hook<double>> (*make_double)(const HookOptions&, const HookContext<double>&);
 };

@@ -1,5 +1,7 @@
 #include "libpsgd/compress/square_bucket.hpp"
 
+#include <limits>
+
 #include "libpsgd/base/error.hpp"
 
 namespace psgd::compress {
@@ -20,6 +22,7 @@ template <class T>
 SquareBucket<T>::SquareBucket(const HookContext<T>& context, std::size_t position, std::int64_t rank)
     : side_(checked_side(context.layout->buckets[position], rank)),
       rank_(rank),
+      dtype_(context.layout->buckets[position].dtype),
       sums_(context, position),
       iteration_(context, {MatrixPlan{side_, side_, rank, 0, 0}}, {DrawGroup{0, 1}}),
       output_(context.backend->template allocate<T>(static_cast<std::size_t>(side_ * side_))) {}
@@ -42,12 +45,14 @@ void SquareBucket<T>::run(const BucketGradients<T>& gradients, const std::vector
   outcome.compressed = true;
   outcome.rows = side_;
   outcome.numel_after = 2 * side_ * rank_;
+  outcome.bytes_sent = bytes_of(outcome.numel_after, dtype_);
   outcome.p = iteration_.p_grams(0);
   outcome.q = iteration_.q_grams(0);
   for (TensorOutcome& tensor : outcome.tensors) {
     tensor.compressed = true;
     tensor.rank = rank_;
     tensor.numel_after = -1;
+    tensor.bytes_sent = std::numeric_limits<double>::quiet_NaN();
   }
 }
 

@@ -30,6 +30,7 @@ class SquareBucket {
  private:
   std::int64_t side_ = 0;
   std::int64_t rank_ = 0;
+  DType dtype_ = DType::float32;
   BucketSums<T> sums_;
   PowerIteration<T> iteration_;
   backend::Buffer<T> output_;  // the square also has to exist when nobody wants the output: tensors are slices of it
