@@ -9,6 +9,17 @@
 namespace psgd::compress {
 namespace {
 
+std::string_view python(bool value) { return value ? "True" : "False"; }
+
+/// A float as Python prints it: shortest, but never without a point or an exponent.
+std::string python(double value) {
+  std::string text = fmt::format("{}", value);
+  if (text.find_first_of(".ein") == std::string::npos) text += ".0";
+  return text;
+}
+
+}  // namespace
+
 void validate(const PowerSGDOptions& options) {
   if (options.matrix_approximation_rank < 0) {
     throw Error::usage("matrix_approximation_rank must not be negative, got {}", options.matrix_approximation_rank);
@@ -25,17 +36,6 @@ void validate(const PowerSGDOptions& options) {
         "after the first two iterations in DDP.");
   }
 }
-
-std::string_view python(bool value) { return value ? "True" : "False"; }
-
-/// A float as Python prints it: shortest, but never without a point or an exponent.
-std::string python(double value) {
-  std::string text = fmt::format("{}", value);
-  if (text.find_first_of(".ein") == std::string::npos) text += ".0";
-  return text;
-}
-
-}  // namespace
 
 PowerSGDState::PowerSGDState(const PowerSGDOptions& given, LogSink log) : options(given), rng(given.random_seed), log_(std::move(log)) {
   validate(options);

@@ -23,6 +23,10 @@ struct PowerSGDOptions {
   bool operator==(const PowerSGDOptions&) const = default;
 };
 
+/// Throws Error::usage with PyTorch's message when error feedback or warm start would begin before DDP has rebuilt its buckets, and
+/// for values that PyTorch fails on later (a negative rank, a rate that is not a number).
+void validate(const PowerSGDOptions& options);
+
 struct CompressionStats {
   double rate = 0;  ///< numel_before / numel_after, or 0
   std::int64_t numel_before = 0;
@@ -35,8 +39,7 @@ struct CompressionStats {
 /// Source: torch/distributed/algorithms/ddp_comm_hooks/powerSGD_hook.py, class PowerSGDState.
 class PowerSGDState {
  public:
-  /// Throws Error::usage with PyTorch's message when error feedback or warm start would begin before DDP has rebuilt its buckets, and
-  /// for values that PyTorch fails on later (a negative rank, a rate that is not a number). Logs the configuration line.
+  /// Validates the options and logs the configuration line.
   PowerSGDState(const PowerSGDOptions& options, LogSink log);
 
   /// `compression_stats()`: cumulative over all compressed iterations.

@@ -12,6 +12,7 @@
 #include "libpsgd/dump/averaged_writer.hpp"
 #include "libpsgd/dump/pending_file.hpp"
 #include "libpsgd/dump/step_stream.hpp"
+#include "libpsgd/replay/describe.hpp"
 #include "libpsgd/replay/engine.hpp"
 #include "libpsgd/replay/memory_plan.hpp"
 #include "libpsgd/replay/resolve.hpp"
@@ -97,17 +98,6 @@ void run_in(const Job& job, ReplayResult& result) {
   summarize(engine.configuration(0), errors, job.hook, static_cast<std::int64_t>(result.steps.size()), result.summary);
 }
 
-void describe(ReplayResult& result, const dump::Description& dump, const Selection& selection) {
-  result.dump = dump;
-  result.process_ranks = selection.process_ranks;
-  result.numel = selection.layout.numel;
-  for (const std::size_t index : selection.parameters) {
-    const Parameter& parameter = dump.parameters[index];
-    const MatrixExtents extents = parameter.shape.empty() ? MatrixExtents{1, 1} : matrix_extents(parameter.shape);
-    result.parameters.push_back({parameter.name, parameter.bucket, extents.rows, extents.cols, numel(parameter.shape)});
-  }
-}
-
 }  // namespace
 
 ReplayResult run_replay(const ReplaySpec& spec, const ReplayEnvironment& environment) {
@@ -125,9 +115,12 @@ ReplayResult run_replay(const ReplaySpec& spec, const ReplayEnvironment& environ
   result.resolved = resolve(spec, reader.description(), state);
   const Selection selection = select(reader.description(), result.resolved.spec, hook);
   if (state) check_world_size(spec, *state, selection);
-  const MemoryPlan plan = plan_memory(result.resolved, hook, selection);
+  const MemoryPlan plan = plan_memory({&result.resolved, 1}, selection);
   result.state_bytes = plan.state_bytes;
-  describe(result, reader.description(), selection);
+  result.dump = reader.description();
+  result.process_ranks = selection.process_ranks;
+  result.parameters = replayed_parameters(result.dump, selection);
+  result.numel = selection.layout.numel;
   const Job job{environment, reader, selection, hook, state, plan.steps_in_memory};
   if (result.resolved.dtype == DType::float64) {
     run_in<double>(job, result);
