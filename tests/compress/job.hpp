@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "libpsgd/backend/cpu/cpu_backend.hpp"
 #include "libpsgd/comm/communicator.hpp"
 #include "libpsgd/compress/registry.hpp"
@@ -24,7 +26,7 @@ class Job {
     std::vector<std::size_t> chosen;
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       Parameter parameter;
-      parameter.name = "p" + std::to_string(i);
+      parameter.name = fmt::format("p{}", i);
       parameter.shape = shapes[i];
       parameter.dtype = dtype_of<T>;
       parameter.bucket = static_cast<std::int32_t>(i / tensors_per_bucket);
