@@ -14,6 +14,7 @@ namespace fs = std::filesystem;
 struct Frames {
   std::string outermost;
   std::string root;
+  std::string root_function;
 };
 
 // The library's longest messages come from system calls and end in buffer addresses; the system's own words say it all.
@@ -34,6 +35,7 @@ herr_t collect_frame(unsigned /*index*/, const H5E_error2_t* frame, void* data) 
     const char* text = frame->desc != nullptr ? frame->desc : "";
     if (frames.outermost.empty()) frames.outermost = text;
     frames.root = text;
+    frames.root_function = frame->func_name != nullptr ? frame->func_name : "";
     return 0;
   } catch (...) {  // no exception may pass through the library
     return -1;
@@ -109,6 +111,12 @@ void throw_failure(const Place& place, std::string_view doing) {
     message.append("; another program has it open for writing: wait until it is done, or copy the file");
   }
   throw Error(ErrorKind::input, message);
+}
+
+std::string failing_function() {
+  Frames frames;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, collect_frame, &frames);
+  return frames.root_function;
 }
 
 void Handle::reset() noexcept {

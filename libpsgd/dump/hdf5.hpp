@@ -36,6 +36,9 @@ struct Place {
 /// that.
 [[noreturn]] void throw_failure(const Place& place, std::string_view doing);
 
+/// The library's function in which the failure of the call before began; the caller has entered the library.
+std::string failing_function();
+
 /// Calls function(args...); a negative result becomes an Error. `doing` completes "cannot …": "open the dataset".
 template <class Function, class... Args>
 auto call(const Place& place, std::string_view doing, Function function, Args... args) {

@@ -31,18 +31,24 @@ void require_same_parameter(const RecordedFile& first, const RecordedFile& other
   require_equal(first, other, of("shape"), to_string(a.shape), to_string(b.shape));
   require_equal(first, other, of("logical_dtype"), to_string(a.dtype), to_string(b.dtype));
   require_equal(first, other, of("memory_format"), to_string(a.memory_format), to_string(b.memory_format));
-  require_equal(first, other, of("bucket"), a.bucket, b.bucket);
-  require_equal(first, other, of("offset"), a.offset, b.offset);
+}
+
+void require_same_place(const RecordedFile& first, const RecordedFile& other, std::size_t index) {
+  const Parameter& a = first.parameters[index];
+  const Parameter& b = other.parameters[index];
+  require_equal(first, other, fmt::format("the bucket of \"{}\"", b.name), a.bucket, b.bucket);
+  require_equal(first, other, fmt::format("the offset of \"{}\"", b.name), a.offset, b.offset);
 }
 
 void require_same_recording(const RecordedFile& first, const RecordedFile& other) {
   require_equal(first, other, "world_size", first.world_size, other.world_size);
   require_equal(first, other, "grad_kind", to_string(first.grad_kind), to_string(other.grad_kind));
   require_equal(first, other, "the number of parameters", first.parameters.size(), other.parameters.size());
+  for (std::size_t i = 0; i < first.parameters.size(); ++i) require_same_parameter(first, other, i);
   const auto recorded = [](bool buckets) { return buckets ? "recorded" : "not recorded"; };
   require_equal<std::string_view>(first, other, "the bucket layout", recorded(first.buckets_recorded),
                                   recorded(other.buckets_recorded));
-  for (std::size_t i = 0; i < first.parameters.size(); ++i) require_same_parameter(first, other, i);
+  for (std::size_t i = 0; i < first.parameters.size(); ++i) require_same_place(first, other, i);
 }
 
 void merge_process_ranks(std::span<const RecordedFile> files, Merged& merged) {
