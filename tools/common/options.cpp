@@ -28,14 +28,26 @@ std::string default_as_text(const report::Json& value) {
   return value.dump();
 }
 
+/// An option without a value on the command line.
+po::typed_value<std::string>* flag() { return po::value<std::string>()->zero_tokens()->implicit_value("on"); }
+
 void print(const std::string& text) {
   report::OutputFile out("-");
   out.write(text);
   out.commit();
 }
 
-/// The options found, as texts; an option found twice is an error of Boost's that names it.
+/// The options found, as texts. Throws an error of Boost's that names an option found twice.
 std::map<std::string, std::string, std::less<>> to_texts(const po::parsed_options& parsed) {
+  // Boost itself does not mind a switch that is repeated.
+  std::set<std::string> seen;
+  for (const po::option& option : parsed.options) {
+    if (option.string_key.empty() || seen.insert(option.string_key).second) continue;
+    po::multiple_occurrences error;
+    error.set_prefix(parsed.m_options_prefix);
+    error.set_option_name(option.string_key);
+    throw error;
+  }
   po::variables_map variables;
   po::store(parsed, variables);
   std::map<std::string, std::string, std::less<>> texts;
@@ -47,11 +59,11 @@ std::map<std::string, std::string, std::less<>> to_texts(const po::parsed_option
 
 struct Options::Groups {
   std::vector<std::unique_ptr<po::options_description>> all;
+  po::options_description in_file;  // the same, but there a switch has a value
   po::options_description only_command_line{"General", help_width, help_text_width};
 };
 
 Options::Options(ProgramText text) : text_(std::move(text)), groups_(std::make_unique<Groups>()) {
-  auto flag = [] { return po::value<std::string>()->zero_tokens()->implicit_value("on"); };
   groups_->only_command_line.add_options()("help,h", flag(), "show this help and exit")("version", flag(),
                                                                                         "show the version and exit")(
       "config", po::value<std::string>()->value_name("FILE"),
@@ -71,12 +83,13 @@ Options& Options::add(const std::string& names, const std::string& argument, Set
   const std::string text = fmt::format("{} (default: {})", help, shown);
   groups_->all.back()->add_options()(names.c_str(), po::value<std::string>()->value_name(argument), text.c_str());
   entries_.push_back({names.substr(0, names.find(',')), std::move(setting)});
+  groups_->in_file.add_options()(entries_.back().name.c_str(), po::value<std::string>());
   return *this;
 }
 
 Options& Options::add_switch(const std::string& name, bool& target, const std::string& help) {
-  groups_->all.back()->add_options()(
-      name.c_str(), po::value<std::string>()->implicit_value("on", "on")->value_name("on|off"), help.c_str());
+  groups_->all.back()->add_options()(name.c_str(), flag(), help.c_str());
+  groups_->in_file.add_options()(name.c_str(), po::value<std::string>());
   entries_.push_back({name, on_off(target)});
   return *this;
 }
@@ -125,11 +138,9 @@ Options::Texts Options::read_config(const std::string& path) const {
   if (!stream || (stream.peek() == std::ifstream::traits_type::eof() && stream.bad())) {
     throw Error::input("{}: cannot read the configuration file", path);
   }
-  po::options_description all;
-  for (const auto& group : groups_->all) all.add(*group);
-  po::parsed_options parsed(&all);
+  po::parsed_options parsed(&groups_->in_file);
   try {
-    parsed = po::parse_config_file(stream, all, true);
+    parsed = po::parse_config_file(stream, groups_->in_file, true);
   } catch (const po::error& error) {
     throw Error::usage("{}: {}", path, error.what());
   }

@@ -40,7 +40,7 @@ class Options {
   Options& add(const std::string& names, const std::string& argument, Setting setting, const std::string& help,
                const std::string& default_text = {});
 
-  /// A switch: given alone it is on; in a file, or after =, on or off.
+  /// A switch: on when it is given; in a file its value is on or off.
   Options& add_switch(const std::string& name, bool& target, const std::string& help);
 
   /// Reads the arguments into the variables. Nothing is returned when --help or --version was asked for and printed on

@@ -6,16 +6,17 @@
 
 #include <fmt/format.h>
 
+#include "libpsgd/metrics/target_relative_error.hpp"
+
 namespace psgd::tools::replay {
 namespace {
 
 using metrics::HazardKind;
 using psgd::replay::ReplayResult;
 
-// Above this the output has little in common with the gradient; below the other a smaller rank may do. Round numbers
-// for a hint, not limits of the method.
-constexpr double large_error = 0.7;
-constexpr double small_error = 0.2;
+// Round numbers for a hint, not limits of the method.
+constexpr double large_loss = 0.7;
+constexpr double small_loss = 0.2;
 
 bool has_hazard(const ReplayResult& result, std::initializer_list<HazardKind> kinds) {
   return std::any_of(result.summary.hazards.begin(), result.summary.hazards.end(), [&](const metrics::Hazard& hazard) {
@@ -53,15 +54,29 @@ void advise_on_factors(const ReplayResult& result, std::vector<std::string>& adv
   }
 }
 
-void advise_on_error(const ReplayResult& result, std::vector<std::string>& advice) {
-  const double error = result.summary.relative_error.mean;
+/// What one step loses of its own target, over all compressed tensors.
+double mean_loss(const ReplayResult& result) {
+  double sum = 0;
+  std::int64_t count = 0;
+  for (const auto& record : result.records) {
+    const double lost = record.compressed ? metrics::target_relative_error(record.measurement) : std::nan("");
+    if (!std::isfinite(lost)) continue;
+    sum += lost;
+    ++count;
+  }
+  return count > 0 ? sum / static_cast<double>(count) : std::nan("");
+}
+
+void advise_on_rank(const ReplayResult& result, std::vector<std::string>& advice) {
+  const double lost = mean_loss(result);
   const std::int64_t rank = result.resolved.spec.power_sgd.matrix_approximation_rank;
-  if (!std::isfinite(error) || rank == 0) return;
-  if (error > large_error) {
-    advice.push_back(
-        fmt::format("compressed tensors keep little of the gradient (mean error {:.2f}): try -r {}", error, 2 * rank));
-  } else if (error < small_error && rank > 1) {
-    advice.push_back(fmt::format("the error is small (mean {:.2f}): -r {} would send less", error, (rank + 1) / 2));
+  if (!std::isfinite(lost) || rank == 0) return;
+  if (lost > large_loss) {
+    advice.push_back(fmt::format("a step loses {:.0f}% of compressed tensors (their norm): -r {} would keep more",
+                                 100 * lost, 2 * rank));
+  } else if (lost < small_loss && rank > 1) {
+    advice.push_back(fmt::format("a step loses only {:.0f}% of compressed tensors (their norm): -r {} would send less",
+                                 100 * lost, (rank + 1) / 2));
   }
 }
 
@@ -71,7 +86,7 @@ std::vector<std::string> advise(const ReplayResult& result) {
   std::vector<std::string> advice;
   advise_on_start(result, advice);
   advise_on_factors(result, advice);
-  advise_on_error(result, advice);
+  advise_on_rank(result, advice);
   if (has_hazard(result, {HazardKind::step_gaps})) {
     advice.emplace_back("for steps with gaps turn the memory off: --use-error-feedback off --warm-start off");
   }

@@ -7,6 +7,7 @@
 #include "libpsgd/metrics/cosine.hpp"
 #include "libpsgd/metrics/relative_error.hpp"
 #include "libpsgd/metrics/residual_norm.hpp"
+#include "libpsgd/metrics/target_relative_error.hpp"
 
 namespace psgd::tools::replay {
 namespace {
@@ -37,6 +38,7 @@ double over_process_ranks(const std::vector<double>& norms) {
 struct Gathered {
   std::int64_t compressed_steps = 0;
   Mean relative_error;
+  Mean target_error;
   Mean cosine;
   double first_residual = 0;
   double last_residual = none;
@@ -46,6 +48,7 @@ void gather(const psgd::replay::ParameterRecord& record, Gathered& into) {
   if (record.compressed) {
     ++into.compressed_steps;
     into.relative_error.add(metrics::relative_error(record.measurement));
+    into.target_error.add(metrics::target_relative_error(record.measurement));
     into.cosine.add(metrics::cosine(record.measurement));
   }
   into.last_residual = over_process_ranks(record.residual_norms);
@@ -60,7 +63,8 @@ std::vector<ParameterSummary> summarize_parameters(const psgd::replay::ReplayRes
   std::vector<ParameterSummary> summaries;
   for (const Gathered& one : gathered) {
     summaries.push_back(
-        {one.compressed_steps, one.relative_error.value(), one.cosine.value(), one.last_residual,
+        {one.compressed_steps, one.relative_error.value(), one.target_error.value(), one.cosine.value(),
+         one.last_residual,
          one.first_residual > 0 ? metrics::residual_growth(one.first_residual, one.last_residual) : none});
   }
   return summaries;

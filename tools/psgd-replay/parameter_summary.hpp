@@ -11,6 +11,7 @@ namespace psgd::tools::replay {
 struct ParameterSummary {
   std::int64_t compressed_steps = 0;
   double mean_relative_error = 0;
+  double mean_target_error = 0;  ///< what a step lost of gradient plus error memory
   double mean_cosine = 0;
   double residual_norm = 0;    ///< last, root mean square over process ranks
   double residual_growth = 0;  ///< the same over the first that is not zero

@@ -103,6 +103,7 @@ report::Table parameter_table(const ReplayResult& result) {
                        {"cols"},
                        {"compressed", Align::right, NumberStyle::general, 4, "steps compressed"},
                        {"relative_error", Align::right, NumberStyle::fixed, 4, "relative error"},
+                       {"target_error", Align::right, NumberStyle::fixed, 4, "lost in a step"},
                        {"cosine", Align::right, NumberStyle::fixed, 4},
                        {"residual_norm", Align::right, NumberStyle::general, 4, "residual norm"},
                        {"residual_growth", Align::right, NumberStyle::general, 3, "residual growth"}});
@@ -112,6 +113,7 @@ report::Table parameter_table(const ReplayResult& result) {
     const ParameterSummary& summary = summaries[i];
     table.add({parameter.name, parameter.rows, parameter.cols, summary.compressed_steps,
                cell_if(!std::isnan(summary.mean_relative_error), summary.mean_relative_error),
+               cell_if(!std::isnan(summary.mean_target_error), summary.mean_target_error),
                cell_if(!std::isnan(summary.mean_cosine), summary.mean_cosine),
                cell_if(!std::isnan(summary.residual_norm), summary.residual_norm),
                cell_if(!std::isnan(summary.residual_growth), summary.residual_growth)});
@@ -157,8 +159,11 @@ void write_replay_text(const ReplayResult& result, const report::Sink& sink) {
   if (!result.complete) sink("INCOMPLETE: interrupted; everything below is about the steps done\n\n");
   report::write_facts(facts(result), sink);
   sink(
-      "\nParameters (errors and cosines: means over compressed steps; residuals: after the last step, over process "
-      "ranks)\n");
+      "\nParameters, means over compressed steps. Relative error: of the output against this step's gradient, old "
+      "losses that\n"
+      "error feedback puts back included; lost in a step: of gradient plus error memory. Residuals: after the last "
+      "step, over\n"
+      "process ranks.\n");
   report::write_text(parameter_table(result), sink);
   write_hazards(result.summary.hazards, sink);
   sink("\nWhat to try next\n");
