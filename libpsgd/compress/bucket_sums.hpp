@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "libpsgd/compress/hook.hpp"
@@ -8,6 +10,11 @@ namespace psgd::compress {
 
 /// What `elements` numbers take on the wire: they travel in the dtype of their bucket, whatever the replay computes in.
 inline double bytes_of(std::int64_t elements, DType dtype) { return static_cast<double>(elements) * static_cast<double>(size_of(dtype)); }
+
+/// How many elements of the bucket's dtype take as many bytes, rounded up: the count of messages that are not made of elements.
+inline std::int64_t elements_of(double bytes, DType dtype) {
+  return static_cast<std::int64_t>(std::ceil(bytes / static_cast<double>(size_of(dtype))));
+}
 
 /// The sums that a step leaves for one bucket, and the ways of tensors and buckets that are not compressed.
 template <class T>

@@ -6,10 +6,18 @@
 #include <fmt/ranges.h>
 
 #include "libpsgd/base/error.hpp"
+#include "libpsgd/compress/acp_sgd.hpp"
 #include "libpsgd/compress/batched_power_sgd.hpp"
+#include "libpsgd/compress/half_cast.hpp"
 #include "libpsgd/compress/no_compression.hpp"
 #include "libpsgd/compress/original_power_sgd.hpp"
 #include "libpsgd/compress/power_sgd.hpp"
+#include "libpsgd/compress/power_sgd_alternating.hpp"
+#include "libpsgd/compress/qsgd.hpp"
+#include "libpsgd/compress/random_k.hpp"
+#include "libpsgd/compress/sign_norm.hpp"
+#include "libpsgd/compress/svd.hpp"
+#include "libpsgd/compress/top_k.hpp"
 
 namespace psgd::compress {
 namespace {
@@ -55,6 +63,96 @@ constexpr std::array table{
               .collective = Collective::all_reduce,
               .make_float = no_compression<float>,
               .make_double = no_compression<double>},
+    HookEntry{.name = "float16",
+              .help = "casting to float16, as PyTorch's fp16_compress_hook",
+              .padding = BucketPadding::none,
+              .needs_matrices = false,
+              .has_power_sgd_state = false,
+              .linear = false,
+              .keeps_errors = false,
+              .collective = Collective::all_reduce,
+              .make_float = float16_cast<float>,
+              .make_double = float16_cast<double>},
+    HookEntry{.name = "bfloat16",
+              .help = "casting to bfloat16, as PyTorch's bf16_compress_hook",
+              .padding = BucketPadding::none,
+              .needs_matrices = false,
+              .has_power_sgd_state = false,
+              .linear = false,
+              .keeps_errors = false,
+              .collective = Collective::all_reduce,
+              .make_float = bfloat16_cast<float>,
+              .make_double = bfloat16_cast<double>},
+    HookEntry{.name = "top-k",
+              .help = "the elements of largest magnitude, with error feedback",
+              .padding = BucketPadding::none,
+              .needs_matrices = false,
+              .has_power_sgd_state = false,
+              .linear = false,
+              .keeps_errors = true,
+              .collective = Collective::all_gather,
+              .make_float = top_k<float>,
+              .make_double = top_k<double>},
+    HookEntry{.name = "random-k",
+              .help = "random elements, the same on all process ranks, with error feedback",
+              .padding = BucketPadding::none,
+              .needs_matrices = false,
+              .has_power_sgd_state = false,
+              .linear = true,
+              .keeps_errors = true,
+              .collective = Collective::all_reduce,
+              .make_float = random_k<float>,
+              .make_double = random_k<double>},
+    HookEntry{.name = "sign-norm",
+              .help = "signs scaled by the mean magnitude, with error feedback (EF-signSGD)",
+              .padding = BucketPadding::none,
+              .needs_matrices = false,
+              .has_power_sgd_state = false,
+              .linear = false,
+              .keeps_errors = true,
+              .collective = Collective::all_gather,
+              .make_float = sign_norm<float>,
+              .make_double = sign_norm<double>},
+    HookEntry{.name = "qsgd",
+              .help = "stochastic rounding to few levels, unbiased",
+              .padding = BucketPadding::none,
+              .needs_matrices = false,
+              .has_power_sgd_state = false,
+              .linear = false,
+              .keeps_errors = false,
+              .collective = Collective::all_gather,
+              .make_float = qsgd<float>,
+              .make_double = qsgd<double>},
+    HookEntry{.name = "svd",
+              .help = "the best approximation of a rank, process rank by process rank",
+              .padding = BucketPadding::none,
+              .needs_matrices = true,
+              .has_power_sgd_state = false,
+              .linear = false,
+              .keeps_errors = true,
+              .collective = Collective::all_gather,
+              .make_float = svd<float>,
+              .make_double = svd<double>},
+    HookEntry{.name = "powersgd-alternating",
+              .help = "epfml/powersgd: one factor a step",
+              .padding = BucketPadding::none,
+              .needs_matrices = false,
+              .has_power_sgd_state = false,
+              .linear = true,
+              .keeps_errors = true,
+              .collective = Collective::all_reduce,
+              .make_float = power_sgd_alternating<float>,
+              .make_double = power_sgd_alternating<double>},
+    HookEntry{.name = "acp-sgd",
+              .help = "alternate compressed PowerSGD: one factor a step, local residuals",
+              .padding = BucketPadding::none,
+              .needs_matrices = false,
+              .has_power_sgd_state = false,
+              .linear = true,
+              .keeps_errors = true,
+              .collective = Collective::all_reduce,
+              .make_float = acp_sgd<float>,
+              .make_double = acp_sgd<double>},
 };
 
 }  // namespace
