@@ -53,6 +53,10 @@ struct AveragedWriter<T>::Impl {
     for (const TensorSlot& slot : slots) add_tensor(averaged, parameters[slot.parameter], slot);
   }
 
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl() { file.discard(); }  // closed already when finished
+
   void add_tensor(hdf5::Group& averaged, const Parameter& parameter, const TensorSlot& slot) {
     DatasetForm form;
     form.type = hdf5::native_type<T>();

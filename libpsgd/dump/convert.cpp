@@ -263,6 +263,7 @@ HWY_EXPORT(unshuffle_bytes);
 
 template <>
 void convert(StoredType from, const void* source, std::size_t count, float* out) {
+  if (count == 0) return;
   if (from == StoredType{DType::float32, false}) {
     std::memcpy(out, source, count * sizeof(float));
   } else {
@@ -272,6 +273,7 @@ void convert(StoredType from, const void* source, std::size_t count, float* out)
 
 template <>
 void convert(StoredType from, const void* source, std::size_t count, double* out) {
+  if (count == 0) return;
   if (from == StoredType{DType::float64, false}) {
     std::memcpy(out, source, count * sizeof(double));
   } else {
@@ -280,6 +282,7 @@ void convert(StoredType from, const void* source, std::size_t count, double* out
 }
 
 void unshuffle(const std::byte* source, std::size_t element_size, std::size_t bytes, std::byte* out) {
+  if (bytes == 0) return;
   const std::size_t elements = element_size == 0 ? 0 : bytes / element_size;
   if (element_size <= 1 || elements <= 1) {
     std::memcpy(out, source, bytes);

@@ -1,5 +1,9 @@
 #include "libpsgd/dump/hdf5.hpp"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -211,7 +215,9 @@ File File::open(const fs::path& path) {
   const Handle access(call(place, "prepare opening", H5Pcreate, H5P_FILE_ACCESS), H5Pclose);
   call(place, "prepare opening", H5Pset_fclose_degree, access.get(), H5F_CLOSE_STRONG);
   Handle handle(call(place, "open the file", H5Fopen, path.c_str(), unsigned{H5F_ACC_RDONLY}, access.get()), H5Fclose);
-  return {std::move(handle), std::move(name), "/"};
+  File file;
+  static_cast<Group&>(file) = Group(std::move(handle), std::move(name), "/");
+  return file;
 }
 
 File File::create(const fs::path& path, const fs::path& shown_as) {
@@ -222,7 +228,31 @@ File File::create(const fs::path& path, const fs::path& shown_as) {
   Handle handle(
       call(place, "create the file", H5Fcreate, path.c_str(), unsigned{H5F_ACC_EXCL}, H5P_DEFAULT, access.get()),
       H5Fclose);
-  return {std::move(handle), std::move(name), "/"};
+  File file;
+  static_cast<Group&>(file) = Group(std::move(handle), std::move(name), "/");
+  file.created_ = true;
+  return file;
+}
+
+File::~File() {
+  if (id() < 0 || !created_) return;
+  const auto lock = enter_library();
+  if (H5Fflush(id(), H5F_SCOPE_GLOBAL) >= 0) return;
+  discard();
+  if (H5Fflush(id(), H5F_SCOPE_GLOBAL) >= 0) return;
+  H5Eclear2(H5E_DEFAULT);
+  [[maybe_unused]] const hid_t kept = release();
+}
+
+void File::discard() noexcept {
+  if (id() < 0 || !created_) return;
+  const auto lock = enter_library();
+  void* handle = nullptr;
+  if (H5Fget_vfd_handle(id(), H5P_DEFAULT, &handle) < 0 || handle == nullptr) return;
+  const int memory = memfd_create("psgd-discarded", MFD_CLOEXEC);
+  if (memory < 0) return;
+  dup3(memory, *static_cast<const int*>(handle), O_CLOEXEC);
+  ::close(memory);
 }
 
 void File::flush() { call({file(), {}}, "write", H5Fflush, id(), H5F_SCOPE_GLOBAL); }

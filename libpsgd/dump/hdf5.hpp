@@ -184,6 +184,12 @@ class Group : public Object {
 class File : public Group {
  public:
   File() = default;
+  File(File&&) = default;
+  File& operator=(File&&) = default;
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  /// Closes; what cannot be written is discarded.
+  ~File();
 
   /// For reading. Refuses what is not a regular file (a FIFO would block) and what is not HDF5, and lets the library
   /// load no plug-ins (see allow_plugins).
@@ -196,9 +202,12 @@ class File : public Group {
   void flush();
   /// Flushes and closes, and reports failure. Objects of this file have to be gone by then.
   void close();
+  /// Gives up on a created file, on disk as it is: what the library still writes goes nowhere. It insists on writing
+  /// all it holds before it lets go of a file, and crashes later on when it could not, say on a full disk.
+  void discard() noexcept;
 
  private:
-  using Group::Group;
+  bool created_ = false;
 };
 
 /// Whether the library may load filter plug-ins from now on, in the whole process.

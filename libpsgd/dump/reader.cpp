@@ -26,9 +26,17 @@ std::vector<RecordedFile> open_all(const std::vector<std::filesystem::path>& pat
   return files;
 }
 
-std::uint64_t crew_budget(std::size_t threads, std::uint64_t memory_limit) {
-  const std::uint64_t budget = base_budget + threads * budget_per_thread;
-  return memory_limit == 0 ? budget : std::min(budget, memory_limit);
+// Under a memory limit most of it is for the steps themselves.
+std::uint64_t choose_budget(const std::vector<RecordedFile>& files, std::size_t threads, std::uint64_t memory_limit) {
+  const std::uint64_t usual = base_budget + threads * budget_per_thread;
+  if (memory_limit == 0) return usual;
+  std::uint64_t least = 0;
+  for (const RecordedFile& file : files) least = std::max(least, largest_work(file));
+  if (least > memory_limit) {
+    throw Error::unavailable("{}: reading it takes {} MiB for a single chunk, more than the memory limit of {} MiB",
+                             files.front().path.string(), (least >> 20) + 1, memory_limit >> 20);
+  }
+  return std::max(least, std::min(usual, memory_limit / 8));
 }
 
 }  // namespace
@@ -39,22 +47,18 @@ struct Reader::Impl {
   Merged merged;
   Crew crew;
   std::vector<RecordReader> records;  // a file's each
-  std::uint64_t working_bytes = 0;
+  std::uint64_t working_bytes;
 
   Impl(const std::vector<std::filesystem::path>& paths, const ReaderOptions& chosen, std::size_t threads)
       : options(chosen),
         files(open_all(paths, chosen.allow_plugins)),
         merged(merge(files)),
-        crew(threads, crew_budget(threads, chosen.memory_limit)) {
+        crew(threads, choose_budget(files, threads, chosen.memory_limit)),
+        working_bytes(crew.budget()) {
     records.reserve(files.size());
-    working_bytes = crew.budget();
     for (const RecordedFile& file : files) {
       records.emplace_back(file, crew);
-      working_bytes = std::max(working_bytes, records.back().largest_work());
-    }
-    if (options.memory_limit != 0 && working_bytes > options.memory_limit) {
-      throw Error::unavailable("{}: reading it takes {} MiB for a chunk alone, more than the memory limit of {} MiB",
-                               paths.front().string(), (working_bytes >> 20) + 1, options.memory_limit >> 20);
+      working_bytes = std::max(working_bytes, largest_work(file));
     }
   }
 

@@ -73,12 +73,9 @@ void scatter_chunk(const GradientDataset& dataset, const Shape& origin, std::int
 
 }  // namespace
 
-RecordReader::RecordReader(const RecordedFile& file, Crew& crew)
-    : file_(file), crew_(crew), open_(std::min(most_open_datasets, file.datasets.size())) {}
-
-std::uint64_t RecordReader::largest_work() const {
+std::uint64_t largest_work(const RecordedFile& file) {
   std::uint64_t largest = 0;
-  for (const GradientDataset& dataset : file_.datasets) {
+  for (const GradientDataset& dataset : file.datasets) {
     if (dataset.route == GradientDataset::Route::chunks) {
       largest = std::max<std::uint64_t>(largest, 3 * dataset.storage.chunk_bytes);
     } else {
@@ -88,6 +85,9 @@ std::uint64_t RecordReader::largest_work() const {
   }
   return largest;
 }
+
+RecordReader::RecordReader(const RecordedFile& file, Crew& crew)
+    : file_(file), crew_(crew), open_(std::min(most_open_datasets, file.datasets.size())) {}
 
 const Dataset& RecordReader::open(std::size_t parameter, Dataset& transient) {
   Dataset& dataset = parameter < open_.size() ? open_[parameter] : transient;

@@ -18,6 +18,10 @@ struct Target {
   T* tensor = nullptr;      ///< numel elements, memory order
 };
 
+/// The most bytes that a single piece of work for the crew can need to read this file: a chunk on its way through its
+/// filters, or a piece that is converted.
+std::uint64_t largest_work(const RecordedFile& file);
+
 /// Reads gradients of one file, T = float or double. The library is called on the caller's thread only; inflating and
 /// converting is work for the crew, whose finish() has to be called before the values are looked at.
 class RecordReader {
@@ -28,9 +32,6 @@ class RecordReader {
   /// read.
   template <class T>
   void read(std::size_t parameter, std::int64_t row, std::span<const Target<T>> targets);
-
-  /// The most bytes that a single piece of work for the crew can need.
-  [[nodiscard]] std::uint64_t largest_work() const;
 
  private:
   const hdf5::Dataset& open(std::size_t parameter, hdf5::Dataset& transient);

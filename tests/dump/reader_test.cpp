@@ -379,8 +379,8 @@ TEST(Reader, HoldsToItsMemoryLimit) {
     EXPECT_EQ(error.kind(), ErrorKind::unavailable);
     EXPECT_THAT(error.what(), testing::HasSubstr("memory limit of 1 MiB"));
   }
-  Reader reader({directory / "dump.h5"}, {6 << 20, false, 2});
-  EXPECT_LE(reader.working_bytes(), std::uint64_t{6} << 20);
+  Reader reader({directory / "dump.h5"}, {8 << 20, false, 2});
+  EXPECT_LE(reader.working_bytes(), std::uint64_t{3} << 20);
   expect_reads_back<float>(reader);
 }
 
