@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 class Inspect : public ::testing::Test {
  protected:
   [[nodiscard]] std::string write(const DumpFile& dump) const {
-    const std::string path = folder_ / "dump.h5";
+    std::string path = folder_ / "dump.h5";
     dump.write(path);
     return path;
   }

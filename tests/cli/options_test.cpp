@@ -19,7 +19,7 @@ const std::string dump = repository_file("tests/golden/digits-cnn-f32.h5");
 /// Every program keeps these.
 class Options : public ::testing::TestWithParam<std::string> {
  protected:
-  [[nodiscard]] Outcome run_with(std::vector<std::string> arguments) const { return run(GetParam(), arguments); }
+  [[nodiscard]] Outcome run_with(const std::vector<std::string>& arguments) const { return run(GetParam(), arguments); }
 
   /// Exit code 2 and one line that names what is wrong; nothing on standard output.
   void expect_usage_error(const std::vector<std::string>& arguments, const std::string& named) const {

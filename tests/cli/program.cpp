@@ -67,10 +67,15 @@ void drain(int& descriptor, std::string& text) {
 }  // namespace
 
 Running::Running(const std::string& program, const std::vector<std::string>& arguments, const RunOptions& options) {
+  start(program, arguments, options);
+}
+
+void Running::start(const std::string& program, const std::vector<std::string>& arguments, const RunOptions& options) {
   const std::string path = std::string(PSGD_BIN_DIR) + "/" + program;
   std::vector<std::string> all{program};
   all.insert(all.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
+  pointers.reserve(all.size() + 1);
   for (std::string& argument : all) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
 

@@ -48,6 +48,8 @@ class Running {
  private:
   using Clock = std::chrono::steady_clock;
 
+  void start(const std::string& program, const std::vector<std::string>& arguments, const RunOptions& options);
+
   /// False when both streams have ended, or at the deadline.
   bool collect(Clock::time_point deadline);
 

@@ -29,7 +29,7 @@ TEST(Text, ColumnsAreAlignedUnderTheirHeadings) {
 }
 
 TEST(Text, NumberStyles) {
-  const auto shown = [](Cell cell, NumberStyle style, int digits) {
+  const auto shown = [](const Cell& cell, NumberStyle style, int digits) {
     return to_text(cell, Column{"x", Align::right, style, digits});
   };
   EXPECT_EQ(shown(0.123456, NumberStyle::general, 4), "0.1235");

@@ -37,16 +37,20 @@ void print(const std::string& text) {
   out.commit();
 }
 
+po::multiple_occurrences repeated(const std::string& option, int prefix) {
+  po::multiple_occurrences error;
+  error.set_prefix(prefix);
+  error.set_option_name(option);
+  return error;
+}
+
 /// The options found, as texts. Throws an error of Boost's that names an option found twice.
 std::map<std::string, std::string, std::less<>> to_texts(const po::parsed_options& parsed) {
   // Boost itself does not mind a switch that is repeated.
   std::set<std::string> seen;
   for (const po::option& option : parsed.options) {
     if (option.string_key.empty() || seen.insert(option.string_key).second) continue;
-    po::multiple_occurrences error;
-    error.set_prefix(parsed.m_options_prefix);
-    error.set_option_name(option.string_key);
-    throw error;
+    throw repeated(option.string_key, parsed.m_options_prefix);
   }
   po::variables_map variables;
   po::store(parsed, variables);
@@ -72,8 +76,8 @@ Options::Options(ProgramText text) : text_(std::move(text)), groups_(std::make_u
 
 Options::~Options() = default;
 
-Options& Options::group(std::string caption) {
-  groups_->all.push_back(std::make_unique<po::options_description>(std::move(caption), help_width, help_text_width));
+Options& Options::group(const std::string& caption) {
+  groups_->all.push_back(std::make_unique<po::options_description>(caption, help_width, help_text_width));
   return *this;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -33,7 +34,7 @@ class Options {
   ~Options();
 
   /// Begins a group in --help; the options added next belong to it.
-  Options& group(std::string caption);
+  Options& group(const std::string& caption);
 
   /// `names` is "long-name" or "long-name,s"; `argument` the value's placeholder. --help adds the default, which is the
   /// variable's value now, or `default_text` where that is not empty.
@@ -70,7 +71,7 @@ class Options {
   using Texts = std::map<std::string, std::string, std::less<>>;
 
   void assign(const Texts& texts, const std::string& place);
-  Texts read_config(const std::string& path) const;
+  [[nodiscard]] Texts read_config(const std::string& path) const;
 
   ProgramText text_;
   std::unique_ptr<Groups> groups_;

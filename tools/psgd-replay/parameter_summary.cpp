@@ -61,6 +61,7 @@ std::vector<ParameterSummary> summarize_parameters(const psgd::replay::ReplayRes
   std::vector<Gathered> gathered(result.parameters.size());
   for (const auto& record : result.records) gather(record, gathered[record.parameter]);
   std::vector<ParameterSummary> summaries;
+  summaries.reserve(gathered.size());
   for (const Gathered& one : gathered) {
     summaries.push_back(
         {one.compressed_steps, one.relative_error.value(), one.target_error.value(), one.cosine.value(),

@@ -32,17 +32,25 @@ std::vector<std::string> names_of(std::span<const Entry> entries, std::vector<st
   return names;
 }
 
+/// A line for each entry: its name and what it is.
 template <class Entry>
-std::string help_of(std::span<const Entry> entries) {
-  std::string text;
-  for (const Entry& entry : entries) text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", entry.name, entry.help);
-  return text;
+std::string list_of(std::string_view heading, std::span<const Entry> entries) {
+  std::string text = fmt::format("{}\n", heading);
+  for (const Entry& entry : entries) text += fmt::format("  {:<22}{}\n", entry.name, entry.help);
+  return text + "\n";
+}
+
+std::string epilogue() {
+  return list_of("Hooks (--hook):", compress::hooks()) +
+         list_of("Orthogonalization (--orthogonalization), besides auto:", orthogonalize::methods()) +
+         std::string(help_schema) + exit_code_help();
 }
 
 /// A setting whose variable is an enumeration: `choices` are its values' texts in order.
 template <class Target, class Value>
 Setting named(Target& target, std::vector<std::pair<std::string, Value>> choices, std::string unset = {}) {
   std::vector<std::string> names;
+  names.reserve(choices.size());
   for (const auto& [name, value] : choices) names.push_back(name);
   auto shown = std::make_shared<std::string>(unset.empty() ? names.front() : std::move(unset));
   return {[&target, choices, names, shown](const std::string& text) {
@@ -57,7 +65,7 @@ Setting named(Target& target, std::vector<std::pair<std::string, Value>> choices
 void add_compression(Options& options, ReplaySpec& spec) {
   compress::PowerSGDOptions& power_sgd = spec.power_sgd;
   options.group("Compression, as PyTorch's PowerSGDState takes it")
-      .add("hook", "NAME", choice(spec.hook, names_of(compress::hooks())), help_of(compress::hooks()))
+      .add("hook", "NAME", choice(spec.hook, names_of(compress::hooks())), "the compressor, one of those below")
       .add("matrix-approximation-rank,r", "N", integer(power_sgd.matrix_approximation_rank, 0, largest_rank),
            "columns of the factors P and Q")
       .add("start-powerSGD-iter", "N", integer(power_sgd.start_powerSGD_iter, 0),
@@ -79,8 +87,7 @@ void add_compression(Options& options, ReplaySpec& spec) {
 void add_computation(Options& options, ReplaySpec& spec) {
   options.group("How it is computed")
       .add("orthogonalization", "NAME", choice(spec.orthogonalization, names_of(orthogonalize::methods(), {"auto"})),
-           "auto: PyTorch's rule, Gram-Schmidt up to 2 columns and in half precision, else Householder; " +
-               help_of(orthogonalize::methods()))
+           "of the factors; auto: PyTorch's rule, Gram-Schmidt up to 2 columns and in half precision, else Householder")
       .add("residual", "KIND",
            named<compress::Residual, compress::Residual>(
                spec.residual, {{"averaged", compress::Residual::averaged}, {"local", compress::Residual::local}}),
@@ -145,8 +152,7 @@ std::vector<NamedOutput> ReplayOptions::outputs() const {
 
 std::optional<ReplayOptions> parse_replay_options(const std::vector<std::string>& arguments) {
   ReplayOptions result;
-  Options options({"psgd-replay", "[options] DUMP.h5 [DUMP.h5 ...]", std::string(help_summary),
-                   std::string(help_schema) + exit_code_help()});
+  Options options({"psgd-replay", "[options] DUMP.h5 [DUMP.h5 ...]", std::string(help_summary), epilogue()});
   add_compression(options, result.spec);
   add_computation(options, result.spec);
   add_input(options, result.spec);
