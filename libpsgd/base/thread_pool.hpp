@@ -18,6 +18,10 @@ namespace psgd {
 /// The caller's thread works too, so a pool of size 1 starts no thread. Which worker runs which piece is not defined:
 /// a result that must not depend on the number of threads has to be cut into pieces whose number does not depend on it.
 /// One call runs at a time; calls from inside a piece run in that piece's thread.
+///
+/// A worker without work watches for more for some tens of microseconds before it sleeps, so that calls which follow
+/// each other closely start within a microsecond; waking it later costs some tens. A call never waits for a worker that
+/// took none of its pieces.
 class ThreadPool {
  public:
   /// `threads` >= 1 workers, the caller's included; 0 means one for each processor this process may run on.
@@ -40,27 +44,39 @@ class ThreadPool {
   }
 
  private:
+  using Call = void (*)(void* function, std::size_t piece, std::size_t worker);
   struct Work {
     void* function = nullptr;
-    void (*call)(void*, std::size_t, std::size_t) = nullptr;
+    Call call = nullptr;
   };
 
   void run(std::size_t pieces, Work work);
-  void serve(std::size_t worker);
+  void open(std::size_t pieces, Work work);
   void take_pieces(std::size_t worker);
+  void run_piece(Work work, std::size_t piece, std::size_t worker);
+  void wait_until_finished(std::size_t pieces);
+  void serve(std::size_t worker);
 
   std::vector<std::thread> workers_;
-  std::mutex mutex_;
+  std::mutex calls_;  ///< held by the one call that runs
+
+  // The call that runs. A worker reads these before it takes a piece, perhaps while the next call is being set up: it
+  // then finds that next_ has changed and takes none.
+  std::atomic<void*> function_{nullptr};
+  std::atomic<Call> call_{nullptr};
+  std::atomic<std::size_t> pieces_{0};
+  std::atomic<std::uint64_t> next_;  ///< the number of the call, and the piece to be taken next
+  std::atomic<std::size_t> finished_{0};
+  std::atomic<bool> failed_{false};
+  std::exception_ptr failure_;  ///< guarded by sleep_
+  std::uint64_t call_number_ = 0;
+
+  std::mutex sleep_;
   std::condition_variable start_;
   std::condition_variable done_;
-  Work work_;
-  std::size_t pieces_ = 0;
-  std::atomic<std::size_t> next_{0};
-  std::size_t busy_ = 0;
-  std::uint64_t generation_ = 0;
-  bool running_ = false;
-  bool stop_ = false;
-  std::exception_ptr failure_;
+  std::atomic<std::size_t> sleepers_{0};
+  std::atomic<bool> caller_sleeps_{false};
+  std::atomic<bool> stop_{false};
 };
 
 /// Processors this process may run on (its affinity mask), at least 1.

@@ -10,10 +10,18 @@
 namespace psgd::backend::factorize {
 namespace {
 
-lapack_int geqrf(lapack_int m, lapack_int n, float* a, float* tau) { return LAPACKE_sgeqrf(LAPACK_COL_MAJOR, m, n, a, m, tau); }
-lapack_int geqrf(lapack_int m, lapack_int n, double* a, double* tau) { return LAPACKE_dgeqrf(LAPACK_COL_MAJOR, m, n, a, m, tau); }
-lapack_int orgqr(lapack_int m, lapack_int n, float* a, const float* tau) { return LAPACKE_sorgqr(LAPACK_COL_MAJOR, m, n, n, a, m, tau); }
-lapack_int orgqr(lapack_int m, lapack_int n, double* a, const double* tau) { return LAPACKE_dorgqr(LAPACK_COL_MAJOR, m, n, n, a, m, tau); }
+lapack_int geqrf(lapack_int m, lapack_int n, float* a, float* tau) {
+  return LAPACKE_sgeqrf(LAPACK_COL_MAJOR, m, n, a, m, tau);
+}
+lapack_int geqrf(lapack_int m, lapack_int n, double* a, double* tau) {
+  return LAPACKE_dgeqrf(LAPACK_COL_MAJOR, m, n, a, m, tau);
+}
+lapack_int orgqr(lapack_int m, lapack_int n, float* a, const float* tau) {
+  return LAPACKE_sorgqr(LAPACK_COL_MAJOR, m, n, n, a, m, tau);
+}
+lapack_int orgqr(lapack_int m, lapack_int n, double* a, const double* tau) {
+  return LAPACKE_dorgqr(LAPACK_COL_MAJOR, m, n, n, a, m, tau);
+}
 
 }  // namespace
 
@@ -30,8 +38,10 @@ void gram_schmidt(const Factor<T>& factor, double epsilon) {
     for (std::int64_t k = 0; k < factor.rows; ++k) factor.data[k * r + i] /= norm;
     for (std::int64_t j = i + 1; j < r; ++j) {
       double dot = 0;
-      for (std::int64_t k = 0; k < factor.rows; ++k) dot += static_cast<double>(factor.data[k * r + i]) * static_cast<double>(factor.data[k * r + j]);
-      for (std::int64_t k = 0; k < factor.rows; ++k) factor.data[k * r + j] -= static_cast<T>(dot) * factor.data[k * r + i];
+      for (std::int64_t k = 0; k < factor.rows; ++k)
+        dot += static_cast<double>(factor.data[k * r + i]) * static_cast<double>(factor.data[k * r + j]);
+      for (std::int64_t k = 0; k < factor.rows; ++k)
+        factor.data[k * r + j] -= static_cast<T>(dot) * factor.data[k * r + i];
     }
   }
 }
