@@ -146,6 +146,7 @@ TEST_P(EveryBaseline, CountsItsTensors) {
       }
       EXPECT_EQ(outcome.compressed, compressed);
       EXPECT_EQ(outcome.bytes_sent, bytes);
+      EXPECT_LE(std::abs(outcome.numel_after - elements), 1);  // casts round a bucket up as a whole
       if (step >= 1 || !compress::hook(GetParam()).keeps_errors) {
         before += static_cast<double>(outcome.numel_before);
         after += static_cast<double>(outcome.numel_after);
