@@ -44,6 +44,14 @@ void for_each_run(const Block& block, const Shape& shape, Run&& run) {
 
 }  // namespace
 
+std::optional<std::int64_t> contiguous_begin(const Block& block, const Shape& shape) {
+  std::optional<std::int64_t> begin;
+  for_each_run(block, shape, [&](std::int64_t /*in_buffer*/, std::int64_t in_tensor, std::int64_t count) {
+    if (count == numel(block.extents)) begin = in_tensor;
+  });
+  return begin;
+}
+
 template <class T>
 void scatter(const Block& block, const std::byte* values, StoredType stored, const Shape& shape,
              const MemoryOrder& order, T* tensor) {

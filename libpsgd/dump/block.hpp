@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
+#include <optional>
 
 #include "libpsgd/dump/convert.hpp"
 #include "libpsgd/dump/memory_order.hpp"
@@ -15,6 +15,9 @@ struct Block {
   Shape origin;   ///< where in the tensor it begins
   Shape extents;  ///< of the buffer; what reaches beyond the tensor is padding
 };
+
+/// The tensor's element that a block begins with, if the block has no padding and lies in one piece in the tensor.
+std::optional<std::int64_t> contiguous_begin(const Block& block, const Shape& shape);
 
 /// Converts the elements of `block` that belong to a tensor of extents `shape` and puts them where they belong in
 /// `tensor`.

@@ -90,21 +90,34 @@ std::span<const std::byte> ChunkDecoder::inflate(std::span<const std::byte> data
 }
 
 std::span<const std::byte> ChunkDecoder::decode(const hdf5::Storage& storage, std::uint32_t filter_mask,
-                                                std::span<const std::byte> stored) {
-  // A checksum that was taken before compression comes out of it too.
-  std::size_t limit = storage.chunk_bytes + checksum_bytes * storage.filters.size();
+                                                std::span<const std::byte> stored, std::byte* direct) {
+  const auto is_used = [&](std::size_t i) { return (filter_mask >> i & 1U) == 0; };
   std::span<const std::byte> data = stored;
   std::size_t next = 0;
   for (std::size_t i = storage.filters.size(); i-- > 0;) {
+    if (!is_used(i)) continue;
     const hdf5::Filter& filter = storage.filters[i];
-    if ((filter_mask >> i & 1U) != 0) continue;
     if (filter.id == H5Z_FILTER_FLETCHER32) {
       data = check_fletcher32(data);
       continue;
     }
-    std::byte* out = scratch_[next].reserve(std::max(limit, data.size()));
-    next ^= 1U;
-    if (filter.id == H5Z_FILTER_SHUFFLE) {
+    // What was done before this filter and is still to be undone: a checksum adds its bytes.
+    std::size_t rest = 0;
+    std::size_t checksums = 0;
+    for (std::size_t earlier = 0; earlier < i; ++earlier) {
+      if (!is_used(earlier)) continue;
+      ++rest;
+      if (storage.filters[earlier].id == H5Z_FILTER_FLETCHER32) ++checksums;
+    }
+    const std::size_t limit = storage.chunk_bytes + checksums * checksum_bytes;
+    const bool shuffled = filter.id == H5Z_FILTER_SHUFFLE;
+    const std::size_t needed = shuffled ? data.size() : limit;
+    std::byte* out = direct;
+    if (direct == nullptr || rest != 0 || needed > storage.chunk_bytes) {
+      out = scratch_[next].reserve(needed);
+      next ^= 1U;
+    }
+    if (shuffled) {
       unshuffle(data.data(), filter.element_size, data.size(), out);
       data = {out, data.size()};
     } else {

@@ -24,10 +24,13 @@ class ChunkDecoder {
   /// The storage.chunk_bytes bytes of the chunk whose stored form is `stored`; they live in this decoder (or in
   /// `stored`) until the next call. A filter whose bit is set in `filter_mask` was left out when the chunk was written.
   ///
+  /// `direct` may point to storage.chunk_bytes bytes: the values are then there, which saves a copy, if the last filter
+  /// to be undone can put them there. Otherwise, and after an exception, what lies there is not defined.
+  ///
   /// Never writes more than storage.chunk_bytes and a few bytes, whatever the data claim. Throws Error::input, without
   /// the place, when a checksum or the compressed data are wrong or give another number of bytes.
   std::span<const std::byte> decode(const hdf5::Storage& storage, std::uint32_t filter_mask,
-                                    std::span<const std::byte> stored);
+                                    std::span<const std::byte> stored, std::byte* direct = nullptr);
 
   [[nodiscard]] std::size_t capacity() const noexcept { return scratch_[0].capacity() + scratch_[1].capacity(); }
   void release() noexcept;

@@ -9,6 +9,8 @@
 // foreach_target.h has to come first.
 #include <hwy/highway.h>
 
+#include <hwy/cache_control.h>
+
 HWY_BEFORE_NAMESPACE();
 namespace psgd::dump::HWY_NAMESPACE {
 namespace {
@@ -121,46 +123,80 @@ struct Double {
   }
 };
 
+// Beyond a core's cache, fetching what is about to be overwritten would double the traffic: such stores go around the
+// cache.
+constexpr std::size_t least_streamed_bytes = std::size_t{256} << 10;
+
 // Stores one vector of what the source loads as; the lanes of `d` are those of the wider of the two types.
 template <class Source, class T>
 struct Step {
-  static constexpr bool via_double = sizeof(T) == 8 || Source::size == 8;
-  using D = hn::ScalableTag<std::conditional_t<via_double, double, float>>;
+  static constexpr bool narrows = Source::size == 8 && sizeof(T) == 4;
+  using D = hn::ScalableTag<std::conditional_t<sizeof(T) == 8 || narrows, double, float>>;
 
+  template <bool streamed>
   static HWY_INLINE void run(const void* source, std::size_t index, T* out) {
     const D d;
-    if constexpr (Source::size == 8 && sizeof(T) == 8) {
-      hn::StoreU(Source::load(d, source, index), d, out);
-    } else if constexpr (Source::size == 8) {
+    if constexpr (narrows) {
       store_as_floats(d, Source::load(d, source, index), out);
-    } else if constexpr (sizeof(T) == 8) {
+    } else if constexpr (sizeof(T) == 8 && Source::size != 8) {
       const hn::Rebind<float, D> df;
-      hn::StoreU(hn::PromoteTo(d, Source::load(df, source, index)), d, out);
+      store<streamed>(hn::PromoteTo(d, Source::load(df, source, index)), out);
     } else {
-      hn::StoreU(Source::load(d, source, index), d, out);
+      store<streamed>(Source::load(d, source, index), out);
+    }
+  }
+
+ private:
+  template <bool streamed>
+  static HWY_INLINE void store(hn::Vec<D> v, T* out) {
+    if constexpr (streamed) {
+      hn::Stream(v, D(), out);
+    } else {
+      hn::StoreU(v, D(), out);
     }
   }
 };
 
+// Fewer numbers than a vector has pass through a full one, so that every number sees the same arithmetic.
 template <class Source, class T>
-void convert_all(const void* source, std::size_t count, T* out) {
+void convert_few(const void* source, std::size_t count, T* out) {
+  using S = Step<Source, T>;
+  HWY_ALIGN std::uint8_t in[hn::MaxLanes(typename S::D()) * Source::size] = {};
+  HWY_ALIGN T values[hn::MaxLanes(typename S::D())];
+  std::memcpy(in, source, count * Source::size);
+  S::template run<false>(in, 0, values);
+  std::memcpy(out, values, count * sizeof(T));
+}
+
+template <class Source, class T, bool streamed>
+void convert_vectors(const void* source, std::size_t count, T* out) {
   using S = Step<Source, T>;
   const std::size_t lanes = hn::Lanes(typename S::D());
   std::size_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
-    S::run(source, i, out + i);
-    S::run(source, i + lanes, out + i + lanes);
-    S::run(source, i + 2 * lanes, out + i + 2 * lanes);
-    S::run(source, i + 3 * lanes, out + i + 3 * lanes);
+    S::template run<streamed>(source, i, out + i);
+    S::template run<streamed>(source, i + lanes, out + i + lanes);
+    S::template run<streamed>(source, i + 2 * lanes, out + i + 2 * lanes);
+    S::template run<streamed>(source, i + 3 * lanes, out + i + 3 * lanes);
   }
-  for (; i + lanes <= count; i += lanes) S::run(source, i, out + i);
-  if (i == count) return;
-  // What is left passes through a full vector, so that every element sees the same arithmetic.
-  HWY_ALIGN std::uint8_t in[hn::MaxLanes(typename S::D()) * Source::size] = {};
-  HWY_ALIGN T rest[hn::MaxLanes(typename S::D())];
-  std::memcpy(in, static_cast<const std::uint8_t*>(source) + i * Source::size, (count - i) * Source::size);
-  S::run(in, 0, rest);
-  std::memcpy(out + i, rest, (count - i) * sizeof(T));
+  for (; i + lanes <= count; i += lanes) S::template run<streamed>(source, i, out + i);
+  if (i < count) convert_few<Source>(static_cast<const std::uint8_t*>(source) + i * Source::size, count - i, out + i);
+}
+
+template <class Source, class T>
+void convert_all(const void* source, std::size_t count, T* out) {
+  using S = Step<Source, T>;
+  if (S::narrows || count * sizeof(T) < least_streamed_bytes) {
+    convert_vectors<Source, T, false>(source, count, out);
+    return;
+  }
+  const std::size_t vector_bytes = hn::Lanes(typename S::D()) * sizeof(T);
+  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(out) % vector_bytes;
+  const std::size_t head = beyond == 0 ? 0 : (vector_bytes - beyond) / sizeof(T);
+  convert_few<Source>(source, head, out);
+  convert_vectors<Source, T, true>(static_cast<const std::uint8_t*>(source) + head * Source::size, count - head,
+                                   out + head);
+  hwy::FlushStream();
 }
 
 template <class T>

@@ -1,6 +1,7 @@
 #include "libpsgd/dump/record_reader.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "libpsgd/base/error.hpp"
 #include "libpsgd/dump/block.hpp"
@@ -55,6 +56,17 @@ Shape piece_extents(const GradientDataset& dataset) {
 // Where HDF5 itself undoes filters, each chunk has to be asked for once and whole.
 Shape block_extents(const GradientDataset& dataset) {
   return dataset.is_filtered() ? without_record(dataset.storage.chunk) : piece_extents(dataset);
+}
+
+// Where the values of a chunk may go without a copy: it holds one record's values as they are wanted, and they lie in
+// one piece in the tensor. Null where that is not so.
+template <class T>
+std::byte* direct_place(const GradientDataset& dataset, const Shape& origin, std::span<const Target<T>> targets) {
+  const Shape& chunk = dataset.storage.chunk;
+  if (chunk[0] != 1 || chunk[1] != 1 || dataset.stored != native_of<T> || !dataset.order.is_logical()) return nullptr;
+  const Block block{without_record(origin), without_record(chunk)};
+  const std::optional<std::int64_t> begin = contiguous_begin(block, dataset.shape);
+  return begin ? reinterpret_cast<std::byte*>(targets.front().tensor + *begin) : nullptr;
 }
 
 // Each target's share of a chunk, which may hold several steps and process ranks.
@@ -215,8 +227,9 @@ void RecordReader::read_chunk(std::size_t parameter, const Dataset& dataset, std
   const std::uint32_t mask = hdf5::read_stored_chunk(dataset, origin, raw);
   crew_.submit(lease, [=, this, &described, targets = std::move(targets)](Crew::Bench& bench) {
     try {
-      const auto values = bench.decoder.decode(described.storage, mask, {raw, stored_bytes});
-      scatter_chunk<T>(described, origin, row, values.data(), targets);
+      std::byte* direct = direct_place<T>(described, origin, targets);
+      const auto values = bench.decoder.decode(described.storage, mask, {raw, stored_bytes}, direct);
+      if (values.data() != direct) scatter_chunk<T>(described, origin, row, values.data(), targets);
     } catch (const Error& error) {
       throw Error::input("{}: the chunk at {}: {}", where(parameter, row, targets.front().column), to_string(origin),
                          error.what());

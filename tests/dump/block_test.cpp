@@ -59,6 +59,16 @@ TEST(Block, ScattersChunksOfAnyShape) {
   expect_reassembles({2, 5, 3, 2, 2}, {1, 5, 2, 2, 2}, MemoryFormat::channels_last_3d);
 }
 
+TEST(Block, KnowsWhereItLiesInOnePiece) {
+  EXPECT_EQ(contiguous_begin({{}, {}}, {}), 0);
+  EXPECT_EQ(contiguous_begin({{0, 0}, {6, 5}}, {6, 5}), 0);
+  EXPECT_EQ(contiguous_begin({{2, 0}, {2, 5}}, {6, 5}), 10);
+  EXPECT_EQ(contiguous_begin({{2, 1}, {1, 3}}, {6, 5}), 11);
+  EXPECT_EQ(contiguous_begin({{2, 1}, {2, 3}}, {6, 5}), std::nullopt);
+  EXPECT_EQ(contiguous_begin({{4, 0}, {4, 5}}, {6, 5}), std::nullopt);  // padded
+  EXPECT_EQ(contiguous_begin({{0}, {16}}, {6}), std::nullopt);
+}
+
 TEST(ForEachChunk, VisitsWhatMeetsTheBoxUntilToldToStop) {
   std::vector<Shape> visited;
   hdf5::for_each_chunk({2, 4}, {1, 5}, {5, 9}, [&](const Shape& origin) {

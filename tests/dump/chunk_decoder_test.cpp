@@ -82,6 +82,24 @@ TEST(ChunkDecoder, UndoesFiltersInAnyOrder) {
   EXPECT_EQ(decode(storage(1002, {checksum, shuffle4, deflate1}), 0, deflate(shuffle(with_checksum(bytes), 4))), bytes);
 }
 
+TEST(ChunkDecoder, PutsValuesWhereTheyAreWantedIfItCan) {
+  const Bytes bytes = sample(1000);
+  const auto is_direct = [&](const std::vector<hdf5::Filter>& filters, std::uint32_t mask, const Bytes& stored) {
+    ChunkDecoder decoder;
+    Bytes out(1000);
+    const auto values = decoder.decode(storage(1000, filters), mask, stored, out.data());
+    EXPECT_EQ(Bytes(values.begin(), values.end()), bytes);
+    return values.data() == out.data();
+  };
+  EXPECT_TRUE(is_direct({shuffle4}, 0, shuffle(bytes, 4)));
+  EXPECT_TRUE(is_direct({deflate1}, 0, deflate(bytes)));
+  EXPECT_TRUE(is_direct({shuffle4, deflate1, checksum}, 0, with_checksum(deflate(shuffle(bytes, 4)))));
+  EXPECT_TRUE(is_direct({shuffle4, deflate1}, 0b01, deflate(bytes)));
+  EXPECT_FALSE(is_direct({shuffle4, deflate1}, 0b11, bytes));
+  EXPECT_FALSE(is_direct({checksum, deflate1}, 0, deflate(with_checksum(bytes))));
+  EXPECT_FALSE(is_direct({checksum}, 0, with_checksum(bytes)));
+}
+
 TEST(ChunkDecoder, LeavesOutWhatTheMaskNames) {
   const Bytes bytes = sample(1000);
   EXPECT_EQ(decode(storage(1000, {shuffle4, deflate1}), 0b10, shuffle(bytes, 4)), bytes);

@@ -134,6 +134,28 @@ TEST_P(Convert, EveryLength) {
   }
 }
 
+// Long ones are stored in another way, which depends on where they begin.
+TEST_P(Convert, LongArraysWhereverTheyBegin) {
+  std::vector<std::uint16_t> source(200'003);
+  for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::uint16_t>(i % 0x7000);
+  for (const std::size_t begin : {0, 1, 5, 16, 31}) {
+    std::vector<double> out(source.size() + begin + 1, 77);
+    convert<double>({DType::bfloat16, false}, source.data(), source.size(), out.data() + begin);
+    std::vector<float> floats(source.size() + begin + 1, 77);
+    convert<float>({DType::bfloat16, false}, source.data(), source.size(), floats.data() + begin);
+    for (std::size_t i = 0; i < source.size(); ++i) {
+      const double expected = small_float(source[i], 8, 7);
+      ASSERT_EQ(out[begin + i], expected) << i;
+      ASSERT_EQ(floats[begin + i], static_cast<float>(expected)) << i;
+    }
+    EXPECT_EQ(out.back(), 77);
+    EXPECT_EQ(floats.back(), 77);
+    if (begin > 0) {
+      EXPECT_EQ(out[begin - 1], 77);
+    }
+  }
+}
+
 TEST_P(Convert, UndoesShuffle) {
   std::mt19937 random(3);
   for (const std::size_t element : {0, 1, 2, 3, 4, 7, 8, 16, 1000}) {
