@@ -5,8 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "libpsgd/base/error.hpp"
-#include "libpsgd/compress/bucket_sums.hpp"
+#include "libpsgd/compress/memberwise_hook.hpp"
 
 namespace psgd::compress {
 namespace {
@@ -47,9 +46,7 @@ template <class T, class Half>
 class HalfCast final : public Hook<T> {
  public:
   explicit HalfCast(const HookContext<T>& context) : Hook<T>(*context.layout), context_(context) {
-    if (static_cast<std::int64_t>(context.members) != context.communicator->world_size()) {
-      throw Error::usage("--hook {} needs --arithmetic per-rank: rounding is not linear", Half::name);
-    }
+    check_baseline(Half::name, false, context);
     std::int64_t longest = 0;
     for (std::size_t i = 0; i < context.layout->buckets.size(); ++i) {
       sums_.emplace_back(context, i);

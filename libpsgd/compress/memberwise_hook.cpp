@@ -35,6 +35,16 @@ double packed_bytes(std::int64_t count, int bits) { return std::ceil(static_cast
 double scalar_bytes(DType dtype) { return dtype == DType::float64 ? 8 : 4; }
 
 template <class T>
+void check_baseline(std::string_view name, bool linear, const HookContext<T>& context) {
+  if (!linear && static_cast<std::int64_t>(context.members) != context.communicator->world_size()) {
+    throw Error::usage("--hook {} needs --arithmetic per-rank: what it sends is not linear in the gradient", name);
+  }
+  if (context.backend->name() != "cpu") {
+    throw Error::usage("--hook {} runs on the cpu backend only, not on {}", name, context.backend->name());
+  }
+}
+
+template <class T>
 MemberwiseHook<T>::MemberwiseHook(const Traits& traits, const HookOptions& options, const HookContext<T>& context)
     : Hook<T>(*context.layout),
       context_(context),
@@ -43,10 +53,7 @@ MemberwiseHook<T>::MemberwiseHook(const Traits& traits, const HookOptions& optio
       sum_(context.backend->template allocate<T>(received_.size())) {
   // PyTorch's rule that error feedback begins after two iterations is DistributedDataParallel's, not the algorithms'.
   state_.options.start_powerSGD_iter = traits.has_error_feedback ? options.power_sgd.start_powerSGD_iter : 0;
-  if (!traits.linear && static_cast<std::int64_t>(context.members) != context.communicator->world_size()) {
-    throw Error::usage("--hook {} needs --arithmetic per-rank: what it sends is not linear in the gradient",
-                       traits.name);
-  }
+  check_baseline(traits.name, traits.linear, context);
 }
 
 template <class T>
@@ -173,6 +180,8 @@ std::vector<MemoryView<T>> MemberwiseHook<T>::memory() const {
   return views;
 }
 
+template void check_baseline(std::string_view, bool, const HookContext<float>&);
+template void check_baseline(std::string_view, bool, const HookContext<double>&);
 template class MemberwiseHook<float>;
 template class MemberwiseHook<double>;
 

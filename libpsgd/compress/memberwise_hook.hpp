@@ -16,6 +16,11 @@ double packed_bytes(std::int64_t count, int bits);
 /// The bytes of one number beside a message (a norm): float32, or float64 where the bucket is.
 double scalar_bytes(DType dtype);
 
+/// Throws Error::usage when members have to be process ranks and are not, and for a backend that does not compute in
+/// host memory.
+template <class T>
+void check_baseline(std::string_view name, bool linear, const HookContext<T>& context);
+
 /// What the baselines have in common that compress every tensor of every member by itself, from messages the others
 /// decode:
 ///

@@ -14,9 +14,10 @@ namespace psgd::compress {
 /// takes n, m, … there to be the tensor's own extents, which for convolutions is not the matrix it compresses; here
 /// they are the matrix's.
 ///
-/// Bytes of a compressed tensor: m·r or n·r elements, step about; `num_iters_per_step` is 1. With one bucket and seed 0
-/// the random numbers are the package's. Differs in start_powerSGD_iter (the package: 100 steps). Source:
-/// epfml/powersgd, powersgd/powersgd.py, classes PowerSGD and BasicPowerSGD.
+/// Bytes of a compressed tensor: m·r or n·r elements, step about; `num_iters_per_step` is 1. With seed 0 and one
+/// bucket, its tensors in the package's order of parameters, the random numbers are the package's. Differs in
+/// start_powerSGD_iter (the package: 100 steps). Source: epfml/powersgd, powersgd/powersgd.py, classes PowerSGD and
+/// BasicPowerSGD.
 template <class T>
 std::unique_ptr<Hook<T>> power_sgd_alternating(const HookOptions& options, const HookContext<T>& context);
 

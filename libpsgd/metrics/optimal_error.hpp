@@ -9,9 +9,9 @@ namespace psgd::metrics {
 /// The smallest relative error ‖M − M̂‖_F/‖M‖_F that a matrix M̂ of rank at most `rank` can have, √(Σ_{i>rank} σ_i²/Σ
 /// σ_i²): the theorem of Eckart and Young. 0 from min(rows, cols) on; NaN for a zero or empty matrix.
 ///
-/// Of a matrix known in part the value is the error of the best approximation within what is known, with
-/// Σ_{rank<i} values_i² + ‖R‖_F² − min(rank·‖R‖₂², ‖R‖_F²) <= Σ_{i>rank} σ_i² <= Σ_{rank<i} values_i² + ‖R‖_F² (see
-/// Spectrum; the lower bound by Ky Fan's inequality).
+/// Of a matrix known in part the value is the error of the best approximation within what is known, with Σ_{rank<i}
+/// values_i² + ‖R‖_F² − min(rank·‖R‖₂², ‖R‖_F²) <= Σ_{i>rank} σ_i² <= Σ_{rank<i} values_i² + ‖R‖_F² (see Spectrum; the
+/// lower bound by Ky Fan's inequality).
 Bounded optimal_relative_error(const Spectrum& spectrum, std::int64_t rank);
 
 /// How many times the best possible error a measured one is, both relative to the norm of the same matrix: 1 when

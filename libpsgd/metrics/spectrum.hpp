@@ -62,7 +62,8 @@ struct Spectrum {
 /// Tropp, Finding Structure with Randomness, SIAM Review 53(2), 2011, algorithm 4.4), then a bound for ‖R‖₂ from seven
 /// applications of R or its transpose to eight Gaussian vectors (their lemma 4.1 for (RRᵀ)³R). About
 /// 4·(power_iterations + 1)·n·m·(leading + oversampling) operations, and memory for a few blocks of (n + m)·(leading +
-/// oversampling) doubles. The same seed gives the same numbers.
+/// oversampling) doubles. The same seed gives the same numbers. In either case the last bits depend on how many threads
+/// the BLAS library takes; let it take one where matrices are shared out among threads anyway.
 ///
 /// Throws Error::usage for negative options, and Error::internal when LAPACK does not converge.
 template <class T>
