@@ -48,6 +48,7 @@ template <class T>
 Configuration<T>::Configuration(const Stage<T>& stage, const ConfigurationSpec& spec)
     : stage_(stage),
       arithmetic_(spec.arithmetic),
+      keeps_errors_(spec.entry->keeps_errors && spec.options.power_sgd.use_error_feedback),
       communicator_(comm::make_communicator(stage.transport, *stage.backend, static_cast<std::int64_t>(stage.selection->process_ranks.size()))),
       hook_(compress::make_hook(*spec.entry, spec.options, hook_context(stage, spec.arithmetic, *communicator_))),
       hazards_(*stage.dump, *stage.selection, spec.options),
@@ -93,8 +94,7 @@ ParameterRecord Configuration<T>::parameter_record(std::int64_t step, const comp
   record.q_orthogonality = orthogonality_after(outcome.q);
 
   const std::size_t ranks = stage_.selection->process_ranks.size();
-  const compress::PowerSGDState* state = hook_->state();
-  if (state == nullptr || !state->options.use_error_feedback) return record;
+  if (!keeps_errors_) return record;
   record.residual_norms.assign(ranks, 0.0);
   if (outcome.members.size() == ranks) {
     for (std::size_t rank = 0; rank < ranks; ++rank) record.residual_norms[rank] = std::sqrt(outcome.members[rank].residual_sq);

@@ -79,6 +79,7 @@ class Configuration {
 
   Stage<T> stage_;
   Arithmetic arithmetic_;
+  bool keeps_errors_;
   std::unique_ptr<comm::Communicator<T>> communicator_;
   std::unique_ptr<compress::Hook<T>> hook_;
   backend::Buffer<T> averaged_;

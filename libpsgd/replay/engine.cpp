@@ -34,7 +34,7 @@ void Engine<T>::group_by_start(std::span<const ConfigurationSpec> specs) {
   std::map<std::int64_t, std::size_t> group_of_start;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const compress::PowerSGDOptions& options = specs[i].options.power_sgd;
-    if (specs[i].arithmetic != Arithmetic::fused || !specs[i].entry->has_power_sgd_state || !options.use_error_feedback) continue;
+    if (specs[i].arithmetic != Arithmetic::fused || !specs[i].entry->keeps_errors || !options.use_error_feedback) continue;
     const auto [entry, fresh] = group_of_start.try_emplace(options.start_powerSGD_iter, groups_.size());
     if (fresh) groups_.push_back({{}, &ranks_.add_deviations(), {}});
     groups_[entry->second].members.push_back(i);

@@ -16,7 +16,7 @@ std::uint64_t mebibytes(std::uint64_t bytes) { return (bytes + (std::uint64_t{1}
 std::uint64_t models_of(const ResolvedSpec& resolved, std::uint64_t ranks) {
   const compress::HookEntry& hook = compress::hook(resolved.spec.hook);
   std::uint64_t models = 0;
-  if (hook.has_power_sgd_state && resolved.spec.power_sgd.use_error_feedback) models += resolved.arithmetic == Arithmetic::fused ? 1 : ranks;
+  if (hook.keeps_errors && resolved.spec.power_sgd.use_error_feedback) models += resolved.arithmetic == Arithmetic::fused ? 1 : ranks;
   if (resolved.spec.output) models += 1;                   // what the hook returns
   if (hook.padding == BucketPadding::square) models += 1;  // the square it is taken from
   return models;
@@ -27,7 +27,7 @@ std::size_t distinct_starts(std::span<const ResolvedSpec> configurations) {
   std::set<std::int64_t> starts;
   for (const ResolvedSpec& resolved : configurations) {
     const compress::PowerSGDOptions& options = resolved.spec.power_sgd;
-    const bool feeds_back = compress::hook(resolved.spec.hook).has_power_sgd_state && options.use_error_feedback;
+    const bool feeds_back = compress::hook(resolved.spec.hook).keeps_errors && options.use_error_feedback;
     if (resolved.arithmetic == Arithmetic::fused && feeds_back) starts.insert(options.start_powerSGD_iter);
   }
   return starts.size();

@@ -39,6 +39,9 @@ void check_spec(const ReplaySpec& spec) {
   if (spec.residual == compress::Residual::local && spec.arithmetic == Arithmetic::fused) {
     throw Error::usage("--residual local needs --arithmetic per-rank: local residuals are not sums over process ranks");
   }
+  if (!hook.linear && spec.arithmetic == Arithmetic::fused) {
+    throw Error::usage("--hook {} needs --arithmetic per-rank: what it sends is not a sum over process ranks", hook.name);
+  }
   if (spec.dtype && *spec.dtype != DType::float32 && *spec.dtype != DType::float64) {
     throw Error::usage("--dtype {}: a replay computes in float32 or float64", to_string(*spec.dtype));
   }
@@ -53,8 +56,8 @@ void check_spec(const ReplaySpec& spec) {
 ResolvedSpec resolve(const ReplaySpec& spec, const dump::Description& dump, const std::optional<StateHeader>& state) {
   ResolvedSpec resolved;
   resolved.spec = spec;
-  const bool local = spec.residual == compress::Residual::local;
-  resolved.arithmetic = spec.arithmetic.value_or(local ? Arithmetic::per_rank : Arithmetic::fused);
+  const bool by_itself = spec.residual == compress::Residual::local || !compress::hook(spec.hook).linear;
+  resolved.arithmetic = spec.arithmetic.value_or(by_itself ? Arithmetic::per_rank : Arithmetic::fused);
   resolved.dtype = spec.dtype.value_or(dump.dtype() == DType::float64 ? DType::float64 : DType::float32);
   if (!state) return resolved;
   if (state->hook != spec.hook) throw state_differs(spec, "hook", state->hook, spec.hook);

@@ -44,6 +44,8 @@ void ErrorSummary::add_step(std::span<const ParameterRecord> records) {
 void ErrorSummary::add_record(Sums& sums, const ParameterRecord& record) {
   ParameterSummary& summary = sums.summary;
   summary.numel_before = record.measurement.numel_before;
+  summary.mean_gradient_sq_all_steps += record.measurement.sums.gradient_sq;
+  ++sums.steps;
   if (!record.residual_norms.empty()) {
     summary.last_residual_norms = record.residual_norms;
     summary.first_residual_norms.resize(record.residual_norms.size());
@@ -74,6 +76,7 @@ std::vector<ParameterSummary> ErrorSummary::parameters() const {
     const auto steps = static_cast<double>(std::max<std::int64_t>(1, summary.compressed_steps));
     summary.mean_difference_sq /= steps;
     summary.mean_gradient_sq /= steps;
+    summary.mean_gradient_sq_all_steps /= static_cast<double>(std::max<std::int64_t>(1, sums.steps));
     summary.mean_relative_error = sums.relative_errors > 0 ? sums.relative_error / static_cast<double>(sums.relative_errors)
                                                            : std::numeric_limits<double>::quiet_NaN();
     summaries.push_back(std::move(summary));

@@ -19,6 +19,7 @@ struct ParameterSummary {
   std::int64_t compressed_steps = 0;
   double mean_difference_sq = 0;  ///< ‖O − G‖², mean over compressed steps; 0 when there are none
   double mean_gradient_sq = 0;    ///< ‖G‖², over the same steps
+  double mean_gradient_sq_all_steps = 0;
   double mean_relative_error = 0;  ///< over the same steps where it exists; NaN when there are none
   std::int64_t numel_before = 0;
   std::int64_t numel_after = 0;  ///< of a compressed step; −1 where only the bucket has a count
@@ -42,6 +43,7 @@ class ErrorSummary {
     ParameterSummary summary;
     double relative_error = 0;
     std::int64_t relative_errors = 0;
+    std::int64_t steps = 0;
   };
 
   static void add_record(Sums& sums, const ParameterRecord& record);
