@@ -11,16 +11,17 @@
 
 /// The numeric operations that gradient compression needs, each a whole pass over memory.
 ///
-/// Algorithms (compress/, orthogonalize/) are written once against `Backend`; the CPU and CUDA backends implement it. All pointers
-/// are to memory from `allocate` or `stage`. Matrices and factors are dense and row-major. No operation returns a number to the
-/// host: sums are left in memory placed `shared` and are valid after `synchronize`.
+/// Algorithms (compress/, orthogonalize/) are written once against `Backend`; the CPU and CUDA backends implement it.
+/// All pointers are to memory from `allocate` or `stage`. Matrices and factors are dense and row-major. No operation
+/// returns a number to the host: sums are left in memory placed `shared` and are valid after `synchronize`.
 ///
-/// Norms and dot products accumulate in float64, over pieces whose number depends on the shapes alone: results are bit-identical
-/// for any number of threads.
+/// Norms and dot products accumulate in float64, over pieces whose number depends on the shapes alone: results are
+/// bit-identical for any number of threads.
 namespace psgd::backend {
 
-/// What a step leaves behind about one tensor. With G the mean of this step's gradients over process ranks, M the compressed
-/// target (G plus the error memory) and O the averaged output: sums of squares and products over the tensor's elements.
+/// What a step leaves behind about one tensor. With G the mean of this step's gradients over process ranks, M the
+/// compressed target (G plus the error memory) and O the averaged output: sums of squares and products over the
+/// tensor's elements.
 struct TensorSums {
   double gradient_sq = 0;    ///< ‖G‖²
   double averaged_sq = 0;    ///< ‖O‖²
@@ -48,8 +49,8 @@ struct Segment {
 
 /// One pass over the process ranks' gradients of a bucket.
 ///
-/// mean ← (1/W)·Σ G_w, added in rank order. Where `deviations` are given, first takes ‖D_w‖² and ⟨E_k, D_w⟩ as they stand (they
-/// belong to the step before), then D_w ← D_w + (G_w − mean). `gradients` empty: only measures.
+/// mean ← (1/W)·Σ G_w, added in rank order. Where `deviations` are given, first takes ‖D_w‖² and ⟨E_k, D_w⟩ as they
+/// stand (they belong to the step before), then D_w ← D_w + (G_w − mean). `gradients` empty: only measures.
 template <class T>
 struct RankReduction {
   std::span<const T* const> gradients;  ///< W pointers, `count` elements each; or empty
@@ -63,19 +64,19 @@ struct RankReduction {
 
 /// One matrix of one member on its way through a compression step; the same description serves the three passes.
 ///
-/// With error feedback `target` is the error memory: `project` adds the gradient to it, forming M in place, and `residual` leaves
-/// the new error there. Without, `target` is null and M is the gradient itself.
+/// With error feedback `target` is the error memory: `project` adds the gradient to it, forming M in place, and
+/// `residual` leaves the new error there. Without, `target` is null and M is the gradient itself.
 template <class T>
 struct MatrixTask {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t rank = 0;
-  const T* gradient = nullptr;   ///< rows × cols
-  T* target = nullptr;           ///< rows × cols, or null
-  T* p = nullptr;                ///< rows × rank
-  T* q = nullptr;                ///< cols × rank
-  T* output = nullptr;           ///< rows × cols to receive P·Qᵀ, or null
-  const T* reference = nullptr;  ///< rows × cols, the mean gradient to compare P·Qᵀ with, or null
+  const T* gradient = nullptr;        ///< rows × cols
+  T* target = nullptr;                ///< rows × cols, or null
+  T* p = nullptr;                     ///< rows × rank
+  T* q = nullptr;                     ///< cols × rank
+  T* output = nullptr;                ///< rows × cols to receive P·Qᵀ, or null
+  const T* reference = nullptr;       ///< rows × cols, the mean gradient to compare P·Qᵀ with, or null
   MemberSums* member_sums = nullptr;  ///< or null
   TensorSums* tensor_sums = nullptr;  ///< or null; written when `reference` is given
 };
@@ -113,8 +114,8 @@ class Backend {
     return allocate_bytes(count * sizeof(U), placement).template as<U>();
   }
 
-  /// Where this step's gradients lie for the passes: `host` itself when the backend computes in host memory, else a copy
-  /// that stays valid until the next call for the same `slot`.
+  /// Where this step's gradients lie for the passes: `host` itself when the backend computes in host memory, else a
+  /// copy that stays valid until the next call for the same `slot`.
   [[nodiscard]] virtual const T* stage(std::span<const T> host, std::size_t slot) = 0;
 
   virtual void upload(std::span<const T> host, T* destination) = 0;
@@ -123,8 +124,8 @@ class Backend {
   /// Waits until everything asked for so far is done.
   virtual void synchronize() = 0;
 
-  /// How much memory the three passes over a matrix should touch so that the second and third find it in a cache; matrices are taken
-  /// through them in groups of about this size. The largest value: all at once.
+  /// How much memory the three passes over a matrix should touch so that the second and third find it in a cache;
+  /// matrices are taken through them in groups of about this size. The largest value: all at once.
   [[nodiscard]] virtual std::size_t working_set_bytes() const { return std::numeric_limits<std::size_t>::max(); }
 
   virtual void reduce_ranks(const RankReduction<T>& reduction) = 0;
@@ -136,11 +137,12 @@ class Backend {
   /// Q ← scale·Mᵀ·P. One read of M.
   virtual void back_project(std::span<const MatrixTask<T>> tasks, double scale) = 0;
 
-  /// M̂ = P·Qᵀ; target ← M − M̂; output ← M̂; sums of the residual and of the comparison with the reference in the same pass.
-  /// With `rank` 0, M̂ = 0.
+  /// M̂ = P·Qᵀ; target ← M − M̂; output ← M̂; sums of the residual and of the comparison with the reference in the same
+  /// pass. With `rank` 0, M̂ = 0.
   virtual void residual(std::span<const MatrixTask<T>> tasks) = 0;
 
-  /// Modified Gram–Schmidt, column by column: divide by ‖col‖ + epsilon, then subtract its projection from the columns after it.
+  /// Modified Gram–Schmidt, column by column: divide by ‖col‖ + epsilon, then subtract its projection from the columns
+  /// after it.
   virtual void gram_schmidt(std::span<const Factor<T>> factors, double epsilon) = 0;
 
   /// Householder QR with LAPACK's signs (geqrf + orgqr). Needs rows >= cols.

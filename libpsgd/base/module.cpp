@@ -40,7 +40,8 @@ Module::Module(std::string_view name, std::string_view hint) : file_(fmt::format
 
 void* Module::address(const char* symbol) const {
   void* const found = dlsym(handle_, symbol);
-  if (found == nullptr) throw Error::unavailable("{} does not offer {}: it belongs to another version of psgd", file_, symbol);
+  if (found == nullptr)
+    throw Error::unavailable("{} does not offer {}: it belongs to another version of psgd", file_, symbol);
   return found;
 }
 

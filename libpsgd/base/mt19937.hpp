@@ -8,14 +8,16 @@ namespace psgd {
 
 /// The 32-bit Mersenne Twister MT19937: the stream of words under both NumPy's RandomState and PyTorch's CPU generator.
 ///
-/// Period 2^19937 − 1; 2.5 KB of state; a draw costs a few instructions and, once in 624, a pass over the state. Output is the same on
-/// every platform. Not for cryptography. Source: Matsumoto & Nishimura, ACM TOMACS 8(1), 1998, with the 2002 initialization.
+/// Period 2^19937 − 1; 2.5 KB of state; a draw costs a few instructions and, once in 624, a pass over the state. Output
+/// is the same on every platform. Not for cryptography. Source: Matsumoto & Nishimura, ACM TOMACS 8(1), 1998, with the
+/// 2002 initialization.
 class Mt19937 {
  public:
   static constexpr std::size_t kWords = 624;
 
-  /// What a state file stores, in the convention of NumPy's `RandomState.get_state()`: `words` is the key and `position`, 0 … 624, the
-  /// index of the next word to hand out; 624 (as right after seeding) means that all are spent and the next draw renews them first.
+  /// What a state file stores, in the convention of NumPy's `RandomState.get_state()`: `words` is the key and
+  /// `position`, 0 … 624, the index of the next word to hand out; 624 (as right after seeding) means that all are spent
+  /// and the next draw renews them first.
   struct State {
     std::array<std::uint32_t, kWords> words{};
     std::uint32_t position = 0;

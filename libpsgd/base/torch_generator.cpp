@@ -22,34 +22,35 @@ constexpr std::size_t kBlock = 16;
 constexpr std::size_t kPairs = kBlock / 2;
 
 // ---------------------------------------------------------------------------------------------------------------------------------
-// Single-precision log and sincos, with the polynomials and the order of operations of avx_mathfun.h (in turn those of the Cephes
-// library by Stephen L. Moshier). An altered version: scalar, restricted to the arguments that Box–Muller meets, and with the
-// multiply-adds fused where PyTorch's build fuses them. The original's notice:
+// Single-precision log and sincos, with the polynomials and the order of operations of avx_mathfun.h (in turn those of
+// the Cephes library by Stephen L. Moshier). An altered version: scalar, restricted to the arguments that Box–Muller
+// meets, and with the multiply-adds fused where PyTorch's build fuses them. The original's notice:
 //
 //   AVX implementation of sin, cos, sincos, exp and log
 //   Based on "sse_mathfun.h", by Julien Pommier, http://gruntthepeon.free.fr/ssemath/
 //   Copyright (C) 2012 Giovanni Garberoglio, Interdisciplinary Laboratory for Computational Science (LISC),
 //   Fondazione Bruno Kessler and University of Trento, via Sommarive, 18, I-38123 Trento (Italy)
 //
-//   This software is provided 'as-is', without any express or implied warranty. In no event will the authors be held liable for any
-//   damages arising from the use of this software.
+//   This software is provided 'as-is', without any express or implied warranty. In no event will the authors be held
+//   liable for any damages arising from the use of this software.
 //
-//   Permission is granted to anyone to use this software for any purpose, including commercial applications, and to alter it and
-//   redistribute it freely, subject to the following restrictions:
-//   1. The origin of this software must not be misrepresented; you must not claim that you wrote the original software. If you use this
+//   Permission is granted to anyone to use this software for any purpose, including commercial applications, and to
+//   alter it and redistribute it freely, subject to the following restrictions:
+//   1. The origin of this software must not be misrepresented; you must not claim that you wrote the original software.
+//   If you use this
 //      software in a product, an acknowledgment in the product documentation would be appreciated but is not required.
-//   2. Altered source versions must be plainly marked as such, and must not be misrepresented as being the original software.
+//   2. Altered source versions must be plainly marked as such, and must not be misrepresented as being the original
+//   software.
 //   3. This notice may not be removed or altered from any source distribution.
 //   (this is the zlib license)
 //
-// -ffp-contract cannot change a bit here: it may only merge a product into the sum that consumes it, and wherever PyTorch fuses, the
-// fused operation is explicit, while no product written with * is ever an operand of + or - (it goes into a fused operation, another
-// product or a root). Without FMA hardware __builtin_fmaf calls the C library's fmaf, which is exact too. Forcing the inlining lets
-// the bodies below compile these with their own instruction set, where fused operations are single instructions.
+// -ffp-contract cannot change a bit here: it may only merge a product into the sum that consumes it, and wherever
+// PyTorch fuses, the fused operation is explicit, while no product written with * is ever an operand of + or - (it goes
+// into a fused operation, another product or a root). Without FMA hardware __builtin_fmaf calls the C library's fmaf,
+// which is exact too. Forcing the inlining lets the bodies below compile these with their own instruction set, where
+// fused operations are single instructions.
 
-PSGD_ALWAYS_INLINE float fused(float a, float b, float c) {
-  return __builtin_fmaf(a, b, c);
-}
+PSGD_ALWAYS_INLINE float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
 /// ln x for a positive, normal x.
 PSGD_ALWAYS_INLINE float cephes_log(float x) {
@@ -111,7 +112,8 @@ PSGD_ALWAYS_INLINE SinCos cephes_sincos(float x) {
 }
 // ---------------------------------------------------------------------------------------------------------------------------------
 
-/// One block of the float32 transform. Arrays between the loops keep each loop simple enough for the compiler to vectorize.
+/// One block of the float32 transform. Arrays between the loops keep each loop simple enough for the compiler to
+/// vectorize.
 PSGD_ALWAYS_INLINE void box_muller_block(float* block) {
   constexpr float two_pi = static_cast<float>(2.0 * std::numbers::pi);
   float radius[kPairs];
@@ -123,7 +125,8 @@ PSGD_ALWAYS_INLINE void box_muller_block(float* block) {
   }
   for (std::size_t j = 0; j < kPairs; ++j) {
     const SinCos angle = cephes_sincos(two_pi * block[j + kPairs]);
-    // PyTorch scales by the standard deviation 1 and adds the mean 0, which makes −0 into +0. (Fused or not, adding 0 rounds once.)
+    // PyTorch scales by the standard deviation 1 and adds the mean 0, which makes −0 into +0. (Fused or not, adding 0
+    // rounds once.)
     block[j] = radius[j] * angle.cos + 0.0F;
     block[j + kPairs] = radius[j] * angle.sin + 0.0F;
   }
@@ -135,19 +138,13 @@ PSGD_ALWAYS_INLINE void box_muller_blocks(std::span<float> blocks) {
   }
 }
 
-void box_muller_baseline(std::span<float> blocks) {
-  box_muller_blocks(blocks);
-}
+void box_muller_baseline(std::span<float> blocks) { box_muller_blocks(blocks); }
 
 #if defined(__x86_64__)
-[[gnu::target("avx2,fma")]] void box_muller_avx2_fma(std::span<float> blocks) {
-  box_muller_blocks(blocks);
-}
+[[gnu::target("avx2,fma")]] void box_muller_avx2_fma(std::span<float> blocks) { box_muller_blocks(blocks); }
 #endif
 
-void transform(std::span<float> blocks) {
-  detail::box_muller(blocks, detail::best_instruction_set());
-}
+void transform(std::span<float> blocks) { detail::box_muller(blocks, detail::best_instruction_set()); }
 
 void transform(std::span<double> blocks) {
   for (std::size_t i = 0; i + kBlock <= blocks.size(); i += kBlock) {
@@ -200,9 +197,7 @@ void TorchGenerator::manual_seed(std::uint64_t seed) noexcept {
   cached_normal_.reset();
 }
 
-float TorchGenerator::uniform_float() noexcept {
-  return static_cast<float>(engine_.next32() & 0x00ffffffU) * 0x1p-24F;
-}
+float TorchGenerator::uniform_float() noexcept { return static_cast<float>(engine_.next32() & 0x00ffffffU) * 0x1p-24F; }
 
 double TorchGenerator::uniform_double() noexcept {
   const std::uint64_t high = engine_.next32();

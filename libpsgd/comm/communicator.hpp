@@ -23,15 +23,15 @@ class Communicator {
   /// W, the number of process ranks whose gradients meet in a sum, however many of them are members here.
   [[nodiscard]] virtual std::int64_t world_size() const = 0;
 
-  /// contributions[0] ← Σ contributions over all members, in member order. A member is a process rank, or, in fused arithmetic,
-  /// the sum of several. All contributions have `count` elements.
+  /// contributions[0] ← Σ contributions over all members, in member order. A member is a process rank, or, in fused
+  /// arithmetic, the sum of several. All contributions have `count` elements.
   void all_reduce_sum(std::span<T* const> contributions, std::int64_t count) {
     sum(contributions, count);
     record(count);
   }
 
-  /// True when a collective may be done piece by piece, as its data come: nothing crosses between processes or devices. Each piece
-  /// is summed by `all_reduce_piece`, and the whole collective is then counted by `record`.
+  /// True when a collective may be done piece by piece, as its data come: nothing crosses between processes or devices.
+  /// Each piece is summed by `all_reduce_piece`, and the whole collective is then counted by `record`.
   [[nodiscard]] virtual bool divisible() const { return false; }
   void all_reduce_piece(std::span<T* const> contributions, std::int64_t count) { sum(contributions, count); }
   void record(std::int64_t count) {

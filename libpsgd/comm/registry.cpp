@@ -7,7 +7,8 @@ namespace psgd::comm {
 namespace {
 
 template <class T>
-std::unique_ptr<Communicator<T>> from_module(const Module& module, backend::Backend<T>& backend, std::int64_t world_size) {
+std::unique_ptr<Communicator<T>> from_module(const Module& module, backend::Backend<T>& backend,
+                                             std::int64_t world_size) {
   const char* const symbol = sizeof(T) == sizeof(float) ? "psgd_communicator_float32" : "psgd_communicator_float64";
   using Make = Communicator<T>*(backend::Backend<T>&, std::int64_t);
   return std::unique_ptr<Communicator<T>>(module.function<Make>(symbol)(backend, world_size));
@@ -16,7 +17,8 @@ std::unique_ptr<Communicator<T>> from_module(const Module& module, backend::Back
 }  // namespace
 
 template <class T>
-std::unique_ptr<Communicator<T>> make_communicator(std::string_view name, backend::Backend<T>& backend, std::int64_t world_size) {
+std::unique_ptr<Communicator<T>> make_communicator(std::string_view name, backend::Backend<T>& backend,
+                                                   std::int64_t world_size) {
   if (name == "simulated") return simulated(backend, world_size);
   if (name == "nccl") {
     static const Module module("nccl", "this build has no NCCL transport; use --transport simulated");
@@ -29,7 +31,9 @@ std::unique_ptr<Communicator<T>> make_communicator(std::string_view name, backen
   throw Error::usage("unknown transport \"{}\" (known: simulated, nccl, mpi)", name);
 }
 
-template std::unique_ptr<Communicator<float>> make_communicator(std::string_view, backend::Backend<float>&, std::int64_t);
-template std::unique_ptr<Communicator<double>> make_communicator(std::string_view, backend::Backend<double>&, std::int64_t);
+template std::unique_ptr<Communicator<float>> make_communicator(std::string_view, backend::Backend<float>&,
+                                                                std::int64_t);
+template std::unique_ptr<Communicator<double>> make_communicator(std::string_view, backend::Backend<double>&,
+                                                                 std::int64_t);
 
 }  // namespace psgd::comm

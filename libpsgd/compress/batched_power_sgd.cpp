@@ -65,7 +65,8 @@ void BatchedPowerSGD<T>::run(const BucketGradients<T>& gradients) {
     allocate_memory(gradients.position, true, false);
   }
   prepare_q(gradients.position);
-  memory.square.run(gradients, memory.errors, options_.residual, {options_.orthogonalization, 0, is_half_precision(here.dtype)}, outcome);
+  memory.square.run(gradients, memory.errors, options_.residual,
+                    {options_.orthogonalization, 0, is_half_precision(here.dtype)}, outcome);
   if (!state_.options.warm_start) memory.factors_kept = false;
   state_.maybe_increase_iter(gradients.is_last);
 }
@@ -75,10 +76,11 @@ void BatchedPowerSGD<T>::prepare_q(std::size_t position) {
   BucketMemory& memory = buckets_[position];
   if (memory.factors_kept) return;
   if (state_.options.warm_start) {
-    state_.info(fmt::format("Initializing low-rank tensors P and Q, each of which has a shape of {} x {}.", memory.square.side(),
-                            state_.options.matrix_approximation_rank));
+    state_.info(fmt::format("Initializing low-rank tensors P and Q, each of which has a shape of {} x {}.",
+                            memory.square.side(), state_.options.matrix_approximation_rank));
   }
-  memory.square.draw_q(state_.rng.randint(1'000'000'000), options_.draw_in_compute_dtype ? dtype_of<T> : bucket(position).dtype);
+  memory.square.draw_q(state_.rng.randint(1'000'000'000),
+                       options_.draw_in_compute_dtype ? dtype_of<T> : bucket(position).dtype);
   memory.factors_kept = true;
 }
 
@@ -103,8 +105,10 @@ std::vector<MemoryView<T>> BatchedPowerSGD<T>::memory() const {
       views.push_back({Kind::error, bucket(i).index, member, error.data(), static_cast<std::int64_t>(error.size())});
     }
     if (!memory.factors_kept) continue;
-    views.push_back({Kind::p, bucket(i).index, 0, memory.square.p().data(), static_cast<std::int64_t>(memory.square.p().size())});
-    views.push_back({Kind::q, bucket(i).index, 0, memory.square.q().data(), static_cast<std::int64_t>(memory.square.q().size())});
+    views.push_back(
+        {Kind::p, bucket(i).index, 0, memory.square.p().data(), static_cast<std::int64_t>(memory.square.p().size())});
+    views.push_back(
+        {Kind::q, bucket(i).index, 0, memory.square.q().data(), static_cast<std::int64_t>(memory.square.q().size())});
   }
   return views;
 }

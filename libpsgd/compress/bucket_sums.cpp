@@ -5,11 +5,13 @@
 namespace psgd::compress {
 
 template <class T>
-BucketSums<T>::BucketSums(const HookContext<T>& context, std::size_t position) : context_(context), position_(position) {
+BucketSums<T>::BucketSums(const HookContext<T>& context, std::size_t position)
+    : context_(context), position_(position) {
   const std::size_t tensors = bucket().tensors.size();
   for (std::size_t i = 0; i < tensors; ++i) segments_.push_back({begin(i), bucket().tensors[i].numel});
   tensor_sums_ = context_.backend->template allocate<backend::TensorSums>(tensors, backend::Placement::shared);
-  member_sums_ = context_.backend->template allocate<backend::MemberSums>(tensors * context_.members, backend::Placement::shared);
+  member_sums_ =
+      context_.backend->template allocate<backend::MemberSums>(tensors * context_.members, backend::Placement::shared);
 }
 
 template <class T>
@@ -76,7 +78,8 @@ void BucketSums<T>::compare(const T* output, const T* mean) {
   std::vector<backend::Comparison<T>> comparisons;
   comparisons.reserve(segments_.size());
   for (std::size_t i = 0; i < segments_.size(); ++i) {
-    comparisons.push_back({output + segments_[i].begin, mean + segments_[i].begin, segments_[i].count, tensor_sums_.data() + i});
+    comparisons.push_back(
+        {output + segments_[i].begin, mean + segments_[i].begin, segments_[i].count, tensor_sums_.data() + i});
   }
   context_.backend->compare(comparisons);
 }

@@ -9,9 +9,12 @@
 namespace psgd::compress {
 
 /// What `elements` numbers take on the wire: they travel in the dtype of their bucket, whatever the replay computes in.
-inline double bytes_of(std::int64_t elements, DType dtype) { return static_cast<double>(elements) * static_cast<double>(size_of(dtype)); }
+inline double bytes_of(std::int64_t elements, DType dtype) {
+  return static_cast<double>(elements) * static_cast<double>(size_of(dtype));
+}
 
-/// How many elements of the bucket's dtype take as many bytes, rounded up: the count of messages that are not made of elements.
+/// How many elements of the bucket's dtype take as many bytes, rounded up: the count of messages that are not made of
+/// elements.
 inline std::int64_t elements_of(double bytes, DType dtype) {
   return static_cast<std::int64_t>(std::ceil(bytes / static_cast<double>(size_of(dtype))));
 }
@@ -23,15 +26,17 @@ class BucketSums {
   BucketSums() = default;
   BucketSums(const HookContext<T>& context, std::size_t position);
 
-  /// Prepares `outcome` for a new step: nothing compressed, every tensor counted and sent with its own size. `with_members`: the members'
-  /// error memories are in use, and their sums are part of the outcome.
+  /// Prepares `outcome` for a new step: nothing compressed, every tensor counted and sent with its own size.
+  /// `with_members`: the members' error memories are in use, and their sums are part of the outcome.
   void reset(BucketOutcome& outcome, bool with_members);
 
-  /// The output of every tensor, or of the given ones, is the mean gradient itself; the members' error memory there is zero.
+  /// The output of every tensor, or of the given ones, is the mean gradient itself; the members' error memory there is
+  /// zero.
   void pass_through(const BucketGradients<T>& gradients);
   void pass_through(const BucketGradients<T>& gradients, std::span<const std::size_t> tensors);
 
-  /// The output of an uncompressed tensor is `average`; `errors` (a member each, or empty) hold the members' inputs and become residuals.
+  /// The output of an uncompressed tensor is `average`; `errors` (a member each, or empty) hold the members' inputs and
+  /// become residuals.
   void finish_uncompressed(const BucketGradients<T>& gradients, std::size_t tensor, const T* average,
                            const std::vector<backend::Buffer<T>>& errors, Residual residual);
 

@@ -14,8 +14,8 @@
 
 /// Gradient compressors, one file each, in the form of DistributedDataParallel communication hooks.
 ///
-/// A hook sees *members*. In per-rank arithmetic a member is a process rank. In fused arithmetic there is one member, the mean over
-/// all W of them, which stands for their sum by weight W: what the ranks share depends on sums alone.
+/// A hook sees *members*. In per-rank arithmetic a member is a process rank. In fused arithmetic there is one member,
+/// the mean over all W of them, which stands for their sum by weight W: what the ranks share depends on sums alone.
 namespace psgd::compress {
 
 /// What is left in the error memory of a process rank after a step.
@@ -26,8 +26,8 @@ enum class Residual {
 
 /// What the baselines that are not low-rank take.
 struct BaselineOptions {
-  double fraction = 0.01;                 ///< top-k, random-k: share of a tensor's elements that is sent, 0 < fraction <= 1
-  int quantization_bits = 4;              ///< qsgd: bits of an element, its sign included, 2 … 16
+  double fraction = 0.01;     ///< top-k, random-k: share of a tensor's elements that is sent, 0 < fraction <= 1
+  int quantization_bits = 4;  ///< qsgd: bits of an element, its sign included, 2 … 16
   std::int64_t quantization_chunk = 512;  ///< qsgd: elements that share a norm; 0: a tensor's all
 
   bool operator==(const BaselineOptions&) const = default;
@@ -55,11 +55,11 @@ struct HookContext {
 /// One bucket of one step. Pointers are to backend memory of the bucket's `capacity`, zero behind its `length`.
 template <class T>
 struct BucketGradients {
-  std::size_t position = 0;             ///< in GradientLayout::buckets
-  bool is_last = false;                 ///< of the step
-  std::span<const T* const> members;    ///< each member's gradient
-  const T* mean = nullptr;              ///< the mean over process ranks, to compare with
-  T* averaged = nullptr;                ///< receives the hook's output; null when nobody wants it
+  std::size_t position = 0;           ///< in GradientLayout::buckets
+  bool is_last = false;               ///< of the step
+  std::span<const T* const> members;  ///< each member's gradient
+  const T* mean = nullptr;            ///< the mean over process ranks, to compare with
+  T* averaged = nullptr;              ///< receives the hook's output; null when nobody wants it
 };
 
 /// AᵀA in float64, cols × cols, of a factor as it came out of a product (or of randn) and after orthogonalization.
@@ -75,7 +75,8 @@ struct TensorOutcome {
   std::int64_t rank = 0;          ///< columns of the factors, after clipping
   std::int64_t numel_before = 0;  ///< as compression_stats counts; the tensor's size when it was not compressed
   std::int64_t numel_after = 0;   ///< −1 where only the bucket has a count
-  double bytes_sent = 0;          ///< by one process rank in this step, as the wire carries it; NaN where only the bucket has a count
+  double bytes_sent =
+      0;  ///< by one process rank in this step, as the wire carries it; NaN where only the bucket has a count
   const backend::TensorSums* sums = nullptr;
   std::span<const backend::MemberSums> members;  ///< empty when the hook has no error memory or has not begun
   FactorGrams p;
@@ -121,7 +122,8 @@ class Hook {
 
   [[nodiscard]] virtual CompressionStats compression_stats() const = 0;
 
-  /// Error memory of `member` for the bucket at `position`, `capacity` elements; null without error feedback or before its start.
+  /// Error memory of `member` for the bucket at `position`, `capacity` elements; null without error feedback or before
+  /// its start.
   [[nodiscard]] virtual T* error_memory(std::size_t position, std::size_t member) const = 0;
 
   /// True when the step that begins now adds to the error memory.

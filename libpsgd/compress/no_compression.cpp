@@ -18,7 +18,9 @@ class NoCompression final : public Hook<T> {
     elements_ += layout_.buckets[gradients.position].length;
   }
 
-  [[nodiscard]] CompressionStats compression_stats() const override { return {elements_ > 0 ? 1.0 : 0.0, elements_, elements_}; }
+  [[nodiscard]] CompressionStats compression_stats() const override {
+    return {elements_ > 0 ? 1.0 : 0.0, elements_, elements_};
+  }
   [[nodiscard]] T* error_memory(std::size_t, std::size_t) const override { return nullptr; }
   [[nodiscard]] bool feeds_back_now() const override { return false; }
   void allocate_memory(std::size_t, bool, bool) override {}

@@ -5,7 +5,8 @@
 namespace psgd::compress {
 namespace {
 
-/// The options that make a PowerSGDState behave as the state-free original: only the seeds' generator and the counters are used.
+/// The options that make a PowerSGDState behave as the state-free original: only the seeds' generator and the counters
+/// are used.
 PowerSGDOptions original_options(const PowerSGDOptions& given) {
   PowerSGDOptions options;
   options.matrix_approximation_rank = given.matrix_approximation_rank;
@@ -20,7 +21,10 @@ template <class T>
 class OriginalPowerSGD final : public Hook<T> {
  public:
   OriginalPowerSGD(const HookOptions& options, const HookContext<T>& context)
-      : Hook<T>(*context.layout), options_(options), context_(context), state_(original_options(options.power_sgd), nullptr) {
+      : Hook<T>(*context.layout),
+        options_(options),
+        context_(context),
+        state_(original_options(options.power_sgd), nullptr) {
     for (std::size_t i = 0; i < context.layout->buckets.size(); ++i) {
       buckets_.emplace_back(context, i, state_.options.matrix_approximation_rank);
     }

@@ -26,7 +26,8 @@ void draw(TorchGenerator& generator, std::span<T> out) {
 }  // namespace
 
 template <class T>
-PowerIteration<T>::PowerIteration(const HookContext<T>& context, std::vector<MatrixPlan> plan, std::vector<DrawGroup> draws)
+PowerIteration<T>::PowerIteration(const HookContext<T>& context, std::vector<MatrixPlan> plan,
+                                  std::vector<DrawGroup> draws)
     : context_(context), plan_(std::move(plan)), draws_(std::move(draws)) {
   std::int64_t p_size = 0;
   std::int64_t q_size = 0;
@@ -80,7 +81,8 @@ void PowerIteration<T>::draw_q(std::uint32_t seed, DType draw_dtype) {
 
 template <class T>
 void PowerIteration<T>::form_groups() {
-  const std::size_t limit = context_.communicator->divisible() ? context_.backend->working_set_bytes() : std::numeric_limits<std::size_t>::max();
+  const std::size_t limit = context_.communicator->divisible() ? context_.backend->working_set_bytes()
+                                                               : std::numeric_limits<std::size_t>::max();
   std::size_t size = 0;
   for (std::size_t i = 0; i < plan_.size(); ++i) {
     // The gradient and the error memory of every member.
@@ -134,11 +136,13 @@ void PowerIteration<T>::run_group(const Group& group, const IterationStep<T>& st
   const std::int64_t q_count = q_begin_[group.first + group.count] - q_begin;
   Tasks all = tasks(group, step);
 
-  orthonormalize(std::span(q_factors_).subspan(group.first, group.count), rule, q_before_.data() + grams, q_after_.data() + grams);
+  orthonormalize(std::span(q_factors_).subspan(group.first, group.count), rule, q_before_.data() + grams,
+                 q_after_.data() + grams);
   backend.project(all, context_.member_weight);
   sum_over_members(own_p_, p_.data(), p_begin, p_count);
 
-  orthonormalize(std::span(p_factors_).subspan(group.first, group.count), rule, p_before_.data() + grams, p_after_.data() + grams);
+  orthonormalize(std::span(p_factors_).subspan(group.first, group.count), rule, p_before_.data() + grams,
+                 p_after_.data() + grams);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::size_t matrix = group.first + i % group.count;
     all[i].p = p_.data() + p_begin_[matrix];
@@ -154,15 +158,16 @@ void PowerIteration<T>::run_group(const Group& group, const IterationStep<T>& st
 }
 
 template <class T>
-void PowerIteration<T>::orthonormalize(std::span<const backend::Factor<T>> factors, const orthogonalize::Rule& rule, double* before,
-                                       double* after) {
+void PowerIteration<T>::orthonormalize(std::span<const backend::Factor<T>> factors, const orthogonalize::Rule& rule,
+                                       double* before, double* after) {
   context_.backend->gram(factors, before);
   orthogonalize::orthogonalize(*context_.backend, factors, rule);
   context_.backend->gram(factors, after);
 }
 
 template <class T>
-void PowerIteration<T>::sum_over_members(const std::vector<backend::Buffer<T>>& own, T* shared, std::int64_t begin, std::int64_t count) {
+void PowerIteration<T>::sum_over_members(const std::vector<backend::Buffer<T>>& own, T* shared, std::int64_t begin,
+                                         std::int64_t count) {
   std::vector<T*> contributions{shared + begin};
   if (!own.empty()) {
     context_.backend->copy(own.front().data() + begin, shared + begin, count);
@@ -195,7 +200,8 @@ void PowerIteration<T>::write_output_and_errors(const Group& group, const Iterat
 }
 
 template <class T>
-FactorGrams PowerIteration<T>::grams(std::size_t matrix, const backend::Buffer<double>& before, const backend::Buffer<double>& after) const {
+FactorGrams PowerIteration<T>::grams(std::size_t matrix, const backend::Buffer<double>& before,
+                                     const backend::Buffer<double>& after) const {
   return {plan_[matrix].rank, before.data() + gram_begin_[matrix], after.data() + gram_begin_[matrix]};
 }
 

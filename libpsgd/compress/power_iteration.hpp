@@ -35,20 +35,21 @@ struct IterationStep {
   backend::MemberSums* member_sums = nullptr;  ///< [tensor][member]; null without error feedback
 };
 
-/// One step of subspace iteration on all compressed matrices of a bucket, for all members: orthogonalize Q; P = Σ M_w·Q; orthogonalize P;
-/// Q = Σ M_wᵀ·P / W; output P·Qᵀ. This is what the layerwise, batched and original hooks share.
+/// One step of subspace iteration on all compressed matrices of a bucket, for all members: orthogonalize Q; P = Σ
+/// M_w·Q; orthogonalize P; Q = Σ M_wᵀ·P / W; output P·Qᵀ. This is what the layerwise, batched and original hooks share.
 ///
-/// Where the communicator allows it, matrices go through the passes in groups that fit a cache, so that memory sees two reads and one
-/// write instead of five and two; results do not depend on the grouping.
+/// Where the communicator allows it, matrices go through the passes in groups that fit a cache, so that memory sees two
+/// reads and one write instead of five and two; results do not depend on the grouping.
 ///
-/// P and Q lie one matrix after the other, row-major, in the plan's order: the layout of PyTorch's p_memory_dict and q_memory_dict.
-/// Source: Vogels, Karimireddy, Jaggi, PowerSGD, NeurIPS 2019, algorithm 1.
+/// P and Q lie one matrix after the other, row-major, in the plan's order: the layout of PyTorch's p_memory_dict and
+/// q_memory_dict. Source: Vogels, Karimireddy, Jaggi, PowerSGD, NeurIPS 2019, algorithm 1.
 template <class T>
 class PowerIteration {
  public:
   PowerIteration(const HookContext<T>& context, std::vector<MatrixPlan> plan, std::vector<DrawGroup> draws);
 
-  /// Q ← torch.randn after torch.manual_seed(seed), one call for each draw group, in `draw_dtype` (half precision draws in float32).
+  /// Q ← torch.randn after torch.manual_seed(seed), one call for each draw group, in `draw_dtype` (half precision draws
+  /// in float32).
   void draw_q(std::uint32_t seed, DType draw_dtype);
 
   void run(const IterationStep<T>& step, const orthogonalize::Rule& rule);
@@ -73,10 +74,12 @@ class PowerIteration {
   void form_groups();
   void run_group(const Group& group, const IterationStep<T>& step, const orthogonalize::Rule& rule);
   [[nodiscard]] Tasks tasks(const Group& group, const IterationStep<T>& step) const;
-  void orthonormalize(std::span<const backend::Factor<T>> factors, const orthogonalize::Rule& rule, double* before, double* after);
+  void orthonormalize(std::span<const backend::Factor<T>> factors, const orthogonalize::Rule& rule, double* before,
+                      double* after);
   void sum_over_members(const std::vector<backend::Buffer<T>>& own, T* shared, std::int64_t begin, std::int64_t count);
   void write_output_and_errors(const Group& group, const IterationStep<T>& step, Tasks tasks);
-  [[nodiscard]] FactorGrams grams(std::size_t matrix, const backend::Buffer<double>& before, const backend::Buffer<double>& after) const;
+  [[nodiscard]] FactorGrams grams(std::size_t matrix, const backend::Buffer<double>& before,
+                                  const backend::Buffer<double>& after) const;
 
   HookContext<T> context_;
   std::vector<MatrixPlan> plan_;

@@ -35,7 +35,8 @@ BucketPlan plan_bucket(const Bucket& bucket, const PowerSGDOptions& options) {
       continue;
     }
     const MatrixExtents extents{slot.rows, slot.cols};
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& known) { return known.extents == extents; });
+    auto group =
+        std::find_if(groups.begin(), groups.end(), [&](const Group& known) { return known.extents == extents; });
     if (group == groups.end()) group = groups.insert(groups.end(), Group{extents, {}});
     group->matrices.push_back({slot.rows, slot.cols, decision.rank, slot.begin - bucket.begin, i});
   }
@@ -135,8 +136,8 @@ void PowerSGD<T>::count(std::size_t position, BucketOutcome& outcome) {
   outcome.compressed = !buckets_[position].plan.compressed.empty();
   for (std::size_t i = 0; i < outcome.tensors.size(); ++i) {
     const TensorSlot& slot = bucket(position).tensors[i];
-    const CompressionDecision decision =
-        should_compress(slot.rows, slot.cols, state_.options.matrix_approximation_rank, state_.options.min_compression_rate);
+    const CompressionDecision decision = should_compress(slot.rows, slot.cols, state_.options.matrix_approximation_rank,
+                                                         state_.options.min_compression_rate);
     outcome.tensors[i].compressed = decision.compress;
     outcome.tensors[i].rank = decision.compress ? decision.rank : 0;
     outcome.tensors[i].numel_after = decision.numel_after;
@@ -152,7 +153,8 @@ template <class T>
 void PowerSGD<T>::ensure_errors(std::size_t position) {
   BucketMemory& memory = buckets_[position];
   if (!memory.errors.empty()) return;
-  state_.info(fmt::format("A zero tensor of length {} that represents local error is created.", bucket(position).length));
+  state_.info(
+      fmt::format("A zero tensor of length {} that represents local error is created.", bucket(position).length));
   allocate_memory(position, true, false);
 }
 
@@ -161,7 +163,8 @@ void PowerSGD<T>::allocate_memory(std::size_t position, bool error, bool factors
   BucketMemory& memory = buckets_[position];
   if (error) {
     for (std::size_t member = 0; member < context_.members; ++member) {
-      memory.errors.push_back(context_.backend->template allocate<T>(static_cast<std::size_t>(bucket(position).capacity)));
+      memory.errors.push_back(
+          context_.backend->template allocate<T>(static_cast<std::size_t>(bucket(position).capacity)));
     }
   }
   if (factors) {
@@ -253,7 +256,8 @@ void PowerSGD<T>::compress(const BucketGradients<T>& gradients) {
   step.tensor_sums = memory.sums.tensor_sums();
   step.member_sums = errors.empty() ? nullptr : memory.sums.member_sums();
   const Bucket& here = bucket(gradients.position);
-  memory.iteration->run(step, {options_.orthogonalization, state_.options.orthogonalization_epsilon, is_half_precision(here.dtype)});
+  memory.iteration->run(
+      step, {options_.orthogonalization, state_.options.orthogonalization_epsilon, is_half_precision(here.dtype)});
 
   BucketOutcome& outcome = this->outcomes_[gradients.position];
   for (std::size_t i = 0; i < memory.plan.compressed.size(); ++i) {
@@ -269,7 +273,8 @@ std::vector<MemoryView<T>> PowerSGD<T>::memory() const {
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     const Bucket& here = bucket(i);
     for (std::size_t member = 0; member < buckets_[i].errors.size(); ++member) {
-      views.push_back({MemoryView<T>::Kind::error, here.index, member, buckets_[i].errors[member].data(), here.capacity});
+      views.push_back(
+          {MemoryView<T>::Kind::error, here.index, member, buckets_[i].errors[member].data(), here.capacity});
     }
     if (!buckets_[i].factors_kept) continue;
     const auto p = buckets_[i].iteration->p();
@@ -282,12 +287,14 @@ std::vector<MemoryView<T>> PowerSGD<T>::memory() const {
 
 }  // namespace
 
-CompressionDecision should_compress(std::int64_t rows, std::int64_t cols, std::int64_t matrix_approximation_rank, double min_compression_rate) {
+CompressionDecision should_compress(std::int64_t rows, std::int64_t cols, std::int64_t matrix_approximation_rank,
+                                    double min_compression_rate) {
   CompressionDecision decision;
   decision.rank = std::min({rows, cols, matrix_approximation_rank});
   decision.numel_before = rows * cols;
   const std::int64_t compressed = (rows + cols) * decision.rank;
-  decision.compress = static_cast<double>(compressed) * min_compression_rate < static_cast<double>(decision.numel_before);
+  decision.compress =
+      static_cast<double>(compressed) * min_compression_rate < static_cast<double>(decision.numel_before);
   decision.numel_after = decision.compress ? compressed : decision.numel_before;
   return decision;
 }

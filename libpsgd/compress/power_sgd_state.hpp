@@ -23,8 +23,8 @@ struct PowerSGDOptions {
   bool operator==(const PowerSGDOptions&) const = default;
 };
 
-/// Throws Error::usage with PyTorch's message when error feedback or warm start would begin before DDP has rebuilt its buckets, and
-/// for values that PyTorch fails on later (a negative rank, a rate that is not a number).
+/// Throws Error::usage with PyTorch's message when error feedback or warm start would begin before DDP has rebuilt its
+/// buckets, and for values that PyTorch fails on later (a negative rank, a rate that is not a number).
 void validate(const PowerSGDOptions& options);
 
 struct CompressionStats {
@@ -33,8 +33,8 @@ struct CompressionStats {
   std::int64_t numel_after = 0;
 };
 
-/// The scalar part of `PowerSGDState`: options, iteration, counters and the seeds' generator. (The error, P and Q dictionaries belong to
-/// the hook, which knows where they lie.)
+/// The scalar part of `PowerSGDState`: options, iteration, counters and the seeds' generator. (The error, P and Q
+/// dictionaries belong to the hook, which knows where they lie.)
 ///
 /// Source: torch/distributed/algorithms/ddp_comm_hooks/powerSGD_hook.py, class PowerSGDState.
 class PowerSGDState {

@@ -10,8 +10,9 @@ namespace {
 std::int64_t checked_side(const Bucket& bucket, std::int64_t rank) {
   const std::int64_t side = square_side(bucket.length);
   if (side < rank) {
-    throw Error::input("bucket {} has {} elements: a square of side {}, smaller than matrix_approximation_rank {}; lower the rank",
-                       bucket.index, bucket.length, side, rank);
+    throw Error::input(
+        "bucket {} has {} elements: a square of side {}, smaller than matrix_approximation_rank {}; lower the rank",
+        bucket.index, bucket.length, side, rank);
   }
   return side;
 }
@@ -28,8 +29,8 @@ SquareBucket<T>::SquareBucket(const HookContext<T>& context, std::size_t positio
       output_(context.backend->template allocate<T>(static_cast<std::size_t>(side_ * side_))) {}
 
 template <class T>
-void SquareBucket<T>::run(const BucketGradients<T>& gradients, const std::vector<backend::Buffer<T>>& errors, Residual residual,
-                          const orthogonalize::Rule& rule, BucketOutcome& outcome) {
+void SquareBucket<T>::run(const BucketGradients<T>& gradients, const std::vector<backend::Buffer<T>>& errors,
+                          Residual residual, const orthogonalize::Rule& rule, BucketOutcome& outcome) {
   sums_.reset(outcome, !errors.empty());
   std::vector<T*> error_pointers;
   for (const backend::Buffer<T>& error : errors) error_pointers.push_back(error.data());

@@ -4,20 +4,34 @@ namespace psgd::metrics {
 
 std::string_view to_string(HazardKind kind) {
   switch (kind) {
-    case HazardKind::non_finite_input: return "non-finite-input";
-    case HazardKind::non_finite_output: return "non-finite-output";
-    case HazardKind::zero_gradient: return "zero-gradient";
-    case HazardKind::zero_column: return "zero-column";
-    case HazardKind::parallel_columns: return "parallel-columns";
-    case HazardKind::lost_orthogonality: return "lost-orthogonality";
-    case HazardKind::rank_clipped: return "rank-clipped";
-    case HazardKind::compression_enlarges: return "compression-enlarges";
-    case HazardKind::start_never_reached: return "start-never-reached";
-    case HazardKind::step_gaps: return "step-gaps";
-    case HazardKind::loss_scale_change: return "loss-scale-change";
-    case HazardKind::rounding_not_emulated: return "rounding-not-emulated";
-    case HazardKind::averaged_gradients: return "averaged-gradients";
-    case HazardKind::incomplete_dump: return "incomplete-dump";
+    case HazardKind::non_finite_input:
+      return "non-finite-input";
+    case HazardKind::non_finite_output:
+      return "non-finite-output";
+    case HazardKind::zero_gradient:
+      return "zero-gradient";
+    case HazardKind::zero_column:
+      return "zero-column";
+    case HazardKind::parallel_columns:
+      return "parallel-columns";
+    case HazardKind::lost_orthogonality:
+      return "lost-orthogonality";
+    case HazardKind::rank_clipped:
+      return "rank-clipped";
+    case HazardKind::compression_enlarges:
+      return "compression-enlarges";
+    case HazardKind::start_never_reached:
+      return "start-never-reached";
+    case HazardKind::step_gaps:
+      return "step-gaps";
+    case HazardKind::loss_scale_change:
+      return "loss-scale-change";
+    case HazardKind::rounding_not_emulated:
+      return "rounding-not-emulated";
+    case HazardKind::averaged_gradients:
+      return "averaged-gradients";
+    case HazardKind::incomplete_dump:
+      return "incomplete-dump";
   }
   return "unknown";
 }

@@ -12,20 +12,20 @@ namespace psgd::metrics {
 
 /// Something in the data or the configuration that makes a number mean less than it seems to.
 enum class HazardKind {
-  non_finite_input,         ///< NaN or Inf in a recorded gradient
-  non_finite_output,        ///< NaN or Inf in the averaged output
-  zero_gradient,            ///< the mean gradient of a parameter is zero
-  zero_column,              ///< a factor has a zero column before orthogonalization
-  parallel_columns,         ///< a factor has two parallel columns before orthogonalization
-  lost_orthogonality,       ///< ‖QᵀQ − I‖ far above rounding after orthogonalization
-  rank_clipped,             ///< a dimension is smaller than matrix_approximation_rank
-  compression_enlarges,     ///< the factors have at least as many elements as the matrix
-  start_never_reached,      ///< no step was compressed
-  step_gaps,                ///< steps that were not consecutive are replayed as if they were
-  loss_scale_change,        ///< the loss scale changes under error feedback
-  rounding_not_emulated,    ///< half precision recorded, computed in float32
-  averaged_gradients,       ///< the dump holds gradients that are averaged already
-  incomplete_dump,          ///< the recording was not closed properly
+  non_finite_input,       ///< NaN or Inf in a recorded gradient
+  non_finite_output,      ///< NaN or Inf in the averaged output
+  zero_gradient,          ///< the mean gradient of a parameter is zero
+  zero_column,            ///< a factor has a zero column before orthogonalization
+  parallel_columns,       ///< a factor has two parallel columns before orthogonalization
+  lost_orthogonality,     ///< ‖QᵀQ − I‖ far above rounding after orthogonalization
+  rank_clipped,           ///< a dimension is smaller than matrix_approximation_rank
+  compression_enlarges,   ///< the factors have at least as many elements as the matrix
+  start_never_reached,    ///< no step was compressed
+  step_gaps,              ///< steps that were not consecutive are replayed as if they were
+  loss_scale_change,      ///< the loss scale changes under error feedback
+  rounding_not_emulated,  ///< half precision recorded, computed in float32
+  averaged_gradients,     ///< the dump holds gradients that are averaged already
+  incomplete_dump,        ///< the recording was not closed properly
 };
 
 /// "non-finite-input" and so on.

@@ -23,7 +23,8 @@ std::optional<std::int64_t> zero_column(const double* gram, std::int64_t cols) {
   return std::nullopt;
 }
 
-std::optional<std::pair<std::int64_t, std::int64_t>> parallel_columns(const double* gram, std::int64_t cols, double tolerance) {
+std::optional<std::pair<std::int64_t, std::int64_t>> parallel_columns(const double* gram, std::int64_t cols,
+                                                                      double tolerance) {
   const double sine = std::max(tolerance, 1e-7);
   for (std::int64_t i = 0; i < cols; ++i) {
     for (std::int64_t j = i + 1; j < cols; ++j) {

@@ -4,8 +4,8 @@
 
 namespace psgd::metrics {
 
-/// ‖O − G‖_F / ‖G‖_F: how far the averaged output O is from the mean G of this step's gradients, what error feedback puts back
-/// included. NaN when G is zero.
+/// ‖O − G‖_F / ‖G‖_F: how far the averaged output O is from the mean G of this step's gradients, what error feedback
+/// puts back included. NaN when G is zero.
 double relative_error(const Measurement& measurement);
 
 }  // namespace psgd::metrics

@@ -10,6 +10,8 @@ double residual_norm(double mean_error_sq, double error_dot_deviation, double de
   return sum < 0 ? 0 : std::sqrt(sum);
 }
 
-double residual_growth(double first, double last) { return first > 0 ? last / first : std::numeric_limits<double>::quiet_NaN(); }
+double residual_growth(double first, double last) {
+  return first > 0 ? last / first : std::numeric_limits<double>::quiet_NaN();
+}
 
 }  // namespace psgd::metrics

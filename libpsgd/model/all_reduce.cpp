@@ -23,7 +23,8 @@ void check(const Network& network) {
   if (!(std::isfinite(network.beta) && network.beta >= 0)) {
     throw Error::usage("a network's beta must be at least 0 seconds a byte, got {}", network.beta);
   }
-  if (network.alpha == 0 && network.beta == 0) throw Error::usage("a network with alpha and beta both 0 takes no time at all");
+  if (network.alpha == 0 && network.beta == 0)
+    throw Error::usage("a network with alpha and beta both 0 takes no time at all");
 }
 
 double all_reduce_messages(Algorithm algorithm, std::int64_t process_ranks) {
@@ -41,7 +42,8 @@ double all_reduce_traffic(Algorithm algorithm, std::int64_t process_ranks) {
 
 double all_reduce_seconds(Algorithm algorithm, const Network& network, std::int64_t process_ranks, double bytes) {
   if (bytes <= 0) return 0;
-  return all_reduce_messages(algorithm, process_ranks) * network.alpha + all_reduce_traffic(algorithm, process_ranks) * bytes * network.beta;
+  return all_reduce_messages(algorithm, process_ranks) * network.alpha +
+         all_reduce_traffic(algorithm, process_ranks) * bytes * network.beta;
 }
 
 double bus_bandwidth(std::int64_t process_ranks, double bytes, double seconds) {

@@ -8,7 +8,8 @@
 namespace psgd::model {
 namespace {
 
-/// A plan for the first layers: its last choice and the plan before it, so that a front of n plans takes n entries a layer.
+/// A plan for the first layers: its last choice and the plan before it, so that a front of n plans takes n entries a
+/// layer.
 struct Node {
   double cost = 0;
   double error_sq = 0;
@@ -20,9 +21,8 @@ using Front = std::vector<Node>;
 
 /// Keeps what nothing beats, by ascending cost and so descending error.
 void keep_best(Front& nodes) {
-  std::sort(nodes.begin(), nodes.end(), [](const Node& a, const Node& b) {
-    return a.cost != b.cost ? a.cost < b.cost : a.error_sq < b.error_sq;
-  });
+  std::sort(nodes.begin(), nodes.end(),
+            [](const Node& a, const Node& b) { return a.cost != b.cost ? a.cost < b.cost : a.error_sq < b.error_sq; });
   Front best;
   for (const Node& node : nodes) {
     if (best.empty() || node.error_sq < best.back().error_sq) best.push_back(node);

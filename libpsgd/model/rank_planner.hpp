@@ -37,9 +37,9 @@ Plan most_exact_plan(std::span<const Layer> layers);
 
 /// All plans that no other beats in both cost and error, cheapest first.
 ///
-/// Dynamic programming over layers, as L-GreCo: the front of the first k layers extends that of k − 1. Exact while the front has at
-/// most `most` plans; beyond that neighbours closer than 1/most of the range of costs are merged, keeping the cheaper one, so that a
-/// plan found stays valid and its cost is at most layers/most of the range above the best.
+/// Dynamic programming over layers, as L-GreCo: the front of the first k layers extends that of k − 1. Exact while the
+/// front has at most `most` plans; beyond that neighbours closer than 1/most of the range of costs are merged, keeping
+/// the cheaper one, so that a plan found stays valid and its cost is at most layers/most of the range above the best.
 /// Source: Alimohammadi et al., L-GreCo: Layerwise-Adaptive Gradient Compression, MLSys 2024, algorithm 1.
 std::vector<Plan> pareto_front(std::span<const Layer> layers, std::size_t most = 20000);
 

@@ -26,13 +26,19 @@ StepTime predict(std::span<const BucketCost> buckets, const Cluster& cluster, bo
 }  // namespace
 
 double bucket_communication(const BucketCost& bucket, const Cluster& cluster, bool compressed) {
-  const auto seconds = [&](double bytes) { return all_reduce_seconds(cluster.algorithm, cluster.network, cluster.process_ranks, bytes); };
+  const auto seconds = [&](double bytes) {
+    return all_reduce_seconds(cluster.algorithm, cluster.network, cluster.process_ranks, bytes);
+  };
   if (!compressed) return seconds(bucket.dense_bytes);
   return seconds(bucket.uncompressed_bytes) + seconds(bucket.p_bytes) + seconds(bucket.q_bytes);
 }
 
-StepTime dense_step(std::span<const BucketCost> buckets, const Cluster& cluster) { return predict(buckets, cluster, false); }
+StepTime dense_step(std::span<const BucketCost> buckets, const Cluster& cluster) {
+  return predict(buckets, cluster, false);
+}
 
-StepTime power_sgd_step(std::span<const BucketCost> buckets, const Cluster& cluster) { return predict(buckets, cluster, true); }
+StepTime power_sgd_step(std::span<const BucketCost> buckets, const Cluster& cluster) {
+  return predict(buckets, cluster, true);
+}
 
 }  // namespace psgd::model

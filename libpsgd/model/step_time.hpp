@@ -32,7 +32,8 @@ struct StepTime {
   double communication = 0;  ///< all collectives
   double compression = 0;
   double without_overlap = 0;  ///< forward, backward, compression and collectives one after the other
-  double with_overlap = 0;     ///< a bucket's collectives run while later gradients are computed; compression shares the backward pass's device
+  double with_overlap = 0;  ///< a bucket's collectives run while later gradients are computed; compression shares the
+                            ///< backward pass's device
 };
 
 /// Plain DistributedDataParallel: one all-reduce a bucket.
@@ -40,8 +41,8 @@ StepTime dense_step(std::span<const BucketCost> buckets, const Cluster& cluster)
 
 /// PowerSGD: a bucket's uncompressed tensors, P, and Q are three all-reduces, each dependent on the one before.
 ///
-/// With overlap, buckets become ready evenly over the backward pass, in order; collectives go through one channel in order (as on
-/// NCCL's stream), and compressing takes time from the device that computes the backward pass.
+/// With overlap, buckets become ready evenly over the backward pass, in order; collectives go through one channel in
+/// order (as on NCCL's stream), and compressing takes time from the device that computes the backward pass.
 StepTime power_sgd_step(std::span<const BucketCost> buckets, const Cluster& cluster);
 
 /// Seconds of the collectives of one bucket.

@@ -8,7 +8,8 @@ template <class T>
 void householder(backend::Backend<T>& backend, std::span<const backend::Factor<T>> factors, double /*epsilon*/) {
   for (const backend::Factor<T>& factor : factors) {
     if (factor.rows < factor.cols) {
-      throw Error::input("Householder QR of a {} x {} factor: a factor needs at least as many rows as columns", factor.rows, factor.cols);
+      throw Error::input("Householder QR of a {} x {} factor: a factor needs at least as many rows as columns",
+                         factor.rows, factor.cols);
     }
   }
   backend.householder(factors);

@@ -6,12 +6,13 @@
 
 namespace psgd::orthogonalize {
 
-/// Householder QR: A = Q·R, reduced, with the signs LAPACK leaves (geqrf + orgqr, as torch.linalg.qr); no sign is changed after.
+/// Householder QR: A = Q·R, reduced, with the signs LAPACK leaves (geqrf + orgqr, as torch.linalg.qr); no sign is
+/// changed after.
 ///
-/// `factors`: row-major, rows × cols each, rows >= cols, in place. About 4·rows·cols² flops and 2·cols passes over a factor.
-/// ‖QᵀQ − I‖ is a small multiple of the unit roundoff whatever the condition number; a zero column becomes a unit column.
-/// `epsilon` is not used. Throws Error::input when rows < cols.
-/// Source: Golub & Van Loan, Matrix Computations, 4th ed., §5.2.
+/// `factors`: row-major, rows × cols each, rows >= cols, in place. About 4·rows·cols² flops and 2·cols passes over a
+/// factor. ‖QᵀQ − I‖ is a small multiple of the unit roundoff whatever the condition number; a zero column becomes a
+/// unit column. `epsilon` is not used. Throws Error::input when rows < cols. Source: Golub & Van Loan, Matrix
+/// Computations, 4th ed., §5.2.
 template <class T>
 void householder(backend::Backend<T>& backend, std::span<const backend::Factor<T>> factors, double epsilon);
 

@@ -13,12 +13,15 @@ namespace psgd::orthogonalize {
 namespace {
 
 constexpr std::array table{
-    Method{"gram-schmidt", "modified Gram-Schmidt with epsilon (PyTorch's for r <= 2)", gram_schmidt<float>, gram_schmidt<double>},
-    Method{"householder", "Householder QR, LAPACK geqrf + orgqr (PyTorch's for r > 2)", householder<float>, householder<double>},
+    Method{"gram-schmidt", "modified Gram-Schmidt with epsilon (PyTorch's for r <= 2)", gram_schmidt<float>,
+           gram_schmidt<double>},
+    Method{"householder", "Householder QR, LAPACK geqrf + orgqr (PyTorch's for r > 2)", householder<float>,
+           householder<double>},
 };
 
 template <class T>
-void run(const Method& method, backend::Backend<T>& backend, std::span<const backend::Factor<T>> factors, double epsilon) {
+void run(const Method& method, backend::Backend<T>& backend, std::span<const backend::Factor<T>> factors,
+         double epsilon) {
   if (factors.empty()) return;
   if constexpr (std::is_same_v<T, float>) {
     method.run_float(backend, factors, epsilon);

@@ -14,7 +14,8 @@ namespace {
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
 template <class T>
-compress::HookContext<T> hook_context(const Stage<T>& stage, Arithmetic arithmetic, comm::Communicator<T>& communicator) {
+compress::HookContext<T> hook_context(const Stage<T>& stage, Arithmetic arithmetic,
+                                      comm::Communicator<T>& communicator) {
   compress::HookContext<T> context;
   context.backend = stage.backend;
   context.communicator = &communicator;
@@ -49,7 +50,8 @@ Configuration<T>::Configuration(const Stage<T>& stage, const ConfigurationSpec& 
     : stage_(stage),
       arithmetic_(spec.arithmetic),
       keeps_errors_(spec.entry->keeps_errors && spec.options.power_sgd.use_error_feedback),
-      communicator_(comm::make_communicator(stage.transport, *stage.backend, static_cast<std::int64_t>(stage.selection->process_ranks.size()))),
+      communicator_(comm::make_communicator(stage.transport, *stage.backend,
+                                            static_cast<std::int64_t>(stage.selection->process_ranks.size()))),
       hook_(compress::make_hook(*spec.entry, spec.options, hook_context(stage, spec.arithmetic, *communicator_))),
       hazards_(*stage.dump, *stage.selection, spec.options),
       row_of_tensor_(rows_by_tensor(*stage.selection)),
@@ -70,7 +72,8 @@ void Configuration<T>::run_bucket(std::size_t position, std::span<const T* const
 }
 
 template <class T>
-ParameterRecord Configuration<T>::parameter_record(std::int64_t step, const compress::TensorOutcome& outcome, const TensorSlot& slot) const {
+ParameterRecord Configuration<T>::parameter_record(std::int64_t step, const compress::TensorOutcome& outcome,
+                                                   const TensorSlot& slot) const {
   ParameterRecord record;
   record.step = step;
   record.parameter = static_cast<std::size_t>(
@@ -97,13 +100,15 @@ ParameterRecord Configuration<T>::parameter_record(std::int64_t step, const comp
   if (!keeps_errors_) return record;
   record.residual_norms.assign(ranks, 0.0);
   if (outcome.members.size() == ranks) {
-    for (std::size_t rank = 0; rank < ranks; ++rank) record.residual_norms[rank] = std::sqrt(outcome.members[rank].residual_sq);
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+      record.residual_norms[rank] = std::sqrt(outcome.members[rank].residual_sq);
   }
   return record;
 }
 
 template <class T>
-BucketRecord Configuration<T>::bucket_record(std::int64_t step, const compress::BucketOutcome& outcome, const Bucket& bucket) const {
+BucketRecord Configuration<T>::bucket_record(std::int64_t step, const compress::BucketOutcome& outcome,
+                                             const Bucket& bucket) const {
   BucketRecord record;
   record.step = step;
   record.bucket = bucket.index;
@@ -117,7 +122,8 @@ BucketRecord Configuration<T>::bucket_record(std::int64_t step, const compress::
 }
 
 template <class T>
-void Configuration<T>::record_step(std::int64_t step, const RankMean<T>& ranks, std::span<const T* const> gradients, double seconds) {
+void Configuration<T>::record_step(std::int64_t step, const RankMean<T>& ranks, std::span<const T* const> gradients,
+                                   double seconds) {
   records_.assign(row_of_tensor_.size(), {});
   bucket_records_.clear();
   bool compressed = false;
@@ -153,8 +159,9 @@ void Configuration<T>::complete_residual_norms() {
     for (std::size_t i = 0; i < layout().buckets[position].tensors.size(); ++i, ++tensor) {
       ParameterRecord& record = records_[row_of_tensor_[tensor]];
       for (std::size_t rank = 0; rank < record.residual_norms.size(); ++rank) {
-        record.residual_norms[rank] = metrics::residual_norm(record.measurement.residual_sq, deviations_->error_dot(position, i, rank, place_),
-                                                             deviations_->deviation_sq(position, i, rank));
+        record.residual_norms[rank] =
+            metrics::residual_norm(record.measurement.residual_sq, deviations_->error_dot(position, i, rank, place_),
+                                   deviations_->deviation_sq(position, i, rank));
       }
     }
   }
@@ -162,11 +169,12 @@ void Configuration<T>::complete_residual_norms() {
 }
 
 template <class T>
-void summarize(Configuration<T>& configuration, const ErrorSummary& errors, const compress::HookEntry& entry, std::int64_t steps,
-               Summary& summary) {
+void summarize(Configuration<T>& configuration, const ErrorSummary& errors, const compress::HookEntry& entry,
+               std::int64_t steps, Summary& summary) {
   const std::vector<double>& seconds = configuration.seconds_of_compressed_steps();
   const compress::PowerSGDState* const state = configuration.hook().state();
-  configuration.hazards().look_at_end(entry, static_cast<std::int64_t>(seconds.size()), state != nullptr ? state->iter : steps);
+  configuration.hazards().look_at_end(entry, static_cast<std::int64_t>(seconds.size()),
+                                      state != nullptr ? state->iter : steps);
   summary.compression_stats = configuration.hook().compression_stats();
   summary.seconds_per_step = median(seconds);
   summary.hazards = configuration.hazards().entries();
@@ -175,7 +183,8 @@ void summarize(Configuration<T>& configuration, const ErrorSummary& errors, cons
 }
 
 template void summarize(Configuration<float>&, const ErrorSummary&, const compress::HookEntry&, std::int64_t, Summary&);
-template void summarize(Configuration<double>&, const ErrorSummary&, const compress::HookEntry&, std::int64_t, Summary&);
+template void summarize(Configuration<double>&, const ErrorSummary&, const compress::HookEntry&, std::int64_t,
+                        Summary&);
 template class Configuration<float>;
 template class Configuration<double>;
 

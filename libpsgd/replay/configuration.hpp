@@ -26,7 +26,8 @@ struct Stage {
   LogSink log;
 };
 
-/// Takes the records of one step once they are whole: parameters in the dump's order, buckets ascending. They may be moved from.
+/// Takes the records of one step once they are whole: parameters in the dump's order, buckets ascending. They may be
+/// moved from.
 using StepSink = std::function<void(std::vector<ParameterRecord>&, std::vector<BucketRecord>&)>;
 
 /// One configuration, resolved to what the library works with.
@@ -44,8 +45,8 @@ class Configuration {
  public:
   Configuration(const Stage<T>& stage, const ConfigurationSpec& spec);
 
-  /// In fused arithmetic with several process ranks: the set of deviations whose sum with the mean error memory is a rank's own, and
-  /// this configuration's place among the error memories that the set is measured against.
+  /// In fused arithmetic with several process ranks: the set of deviations whose sum with the mean error memory is a
+  /// rank's own, and this configuration's place among the error memories that the set is measured against.
   void set_deviations(Deviations<T>* deviations, std::size_t place) {
     deviations_ = deviations;
     place_ = place;
@@ -55,11 +56,12 @@ class Configuration {
   [[nodiscard]] compress::Hook<T>& hook() noexcept { return *hook_; }
   [[nodiscard]] const compress::Hook<T>& hook() const noexcept { return *hook_; }
 
-  /// Runs the bucket at `position` of the current step. `gradients`: a process rank each; all pointers are to the bucket.
+  /// Runs the bucket at `position` of the current step. `gradients`: a process rank each; all pointers are to the
+  /// bucket.
   void run_bucket(std::size_t position, std::span<const T* const> gradients, const T* mean);
 
-  /// Makes the step's records; the sums have to be there (Backend::synchronize). They go to the sink at once, or, where residual
-  /// norms need the deviations that the next reduction measures, from complete_residual_norms.
+  /// Makes the step's records; the sums have to be there (Backend::synchronize). They go to the sink at once, or, where
+  /// residual norms need the deviations that the next reduction measures, from complete_residual_norms.
   void record_step(std::int64_t step, const RankMean<T>& ranks, std::span<const T* const> gradients, double seconds);
 
   /// Fills in the residual norms of the step recorded last, from a reduction made since, and hands it on.
@@ -74,8 +76,10 @@ class Configuration {
  private:
   [[nodiscard]] const GradientLayout& layout() const { return stage_.selection->layout; }
   void hand_on();
-  [[nodiscard]] ParameterRecord parameter_record(std::int64_t step, const compress::TensorOutcome& outcome, const TensorSlot& slot) const;
-  [[nodiscard]] BucketRecord bucket_record(std::int64_t step, const compress::BucketOutcome& outcome, const Bucket& bucket) const;
+  [[nodiscard]] ParameterRecord parameter_record(std::int64_t step, const compress::TensorOutcome& outcome,
+                                                 const TensorSlot& slot) const;
+  [[nodiscard]] BucketRecord bucket_record(std::int64_t step, const compress::BucketOutcome& outcome,
+                                           const Bucket& bucket) const;
 
   Stage<T> stage_;
   Arithmetic arithmetic_;
@@ -96,7 +100,7 @@ class Configuration {
 
 /// What a configuration came to after its last step. `steps`: how many were run.
 template <class T>
-void summarize(Configuration<T>& configuration, const ErrorSummary& errors, const compress::HookEntry& entry, std::int64_t steps,
-               Summary& summary);
+void summarize(Configuration<T>& configuration, const ErrorSummary& errors, const compress::HookEntry& entry,
+               std::int64_t steps, Summary& summary);
 
 }  // namespace psgd::replay

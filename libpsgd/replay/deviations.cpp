@@ -17,17 +17,20 @@ TensorSegments::TensorSegments(const GradientLayout& layout) {
 }
 
 template <class T>
-Deviations<T>::Deviations(backend::Backend<T>& backend, const GradientLayout& layout, const TensorSegments& segments, std::size_t process_ranks)
+Deviations<T>::Deviations(backend::Backend<T>& backend, const GradientLayout& layout, const TensorSegments& segments,
+                          std::size_t process_ranks)
     : backend_(&backend),
       layout_(&layout),
       segments_(&segments),
       ranks_(process_ranks),
-      rank_sums_(backend.template allocate<backend::RankSums>(segments.count() * process_ranks, backend::Placement::shared)) {}
+      rank_sums_(
+          backend.template allocate<backend::RankSums>(segments.count() * process_ranks, backend::Placement::shared)) {}
 
 template <class T>
 void Deviations<T>::begin() {
   if (begun()) return;
-  for (std::size_t rank = 0; rank < ranks_; ++rank) values_.push_back(backend_->template allocate<T>(as_size(layout_->extent)));
+  for (std::size_t rank = 0; rank < ranks_; ++rank)
+    values_.push_back(backend_->template allocate<T>(as_size(layout_->extent)));
 }
 
 template <class T>

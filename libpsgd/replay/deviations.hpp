@@ -28,19 +28,21 @@ class TensorSegments {
 
 /// Each process rank's deviation D_w: the sum over steps, from some start on, of its gradient minus the mean.
 ///
-/// In fused arithmetic a rank's own error memory is the mean one plus D_w, whatever the compressor did, so one set serves every
-/// configuration that started at the same step. The norms of a step need D_w and the error memories as that step left them; they
-/// are taken in the pass that reads D_w for the step after, or by `measure` after the last.
+/// In fused arithmetic a rank's own error memory is the mean one plus D_w, whatever the compressor did, so one set
+/// serves every configuration that started at the same step. The norms of a step need D_w and the error memories as
+/// that step left them; they are taken in the pass that reads D_w for the step after, or by `measure` after the last.
 template <class T>
 class Deviations {
  public:
-  Deviations(backend::Backend<T>& backend, const GradientLayout& layout, const TensorSegments& segments, std::size_t process_ranks);
+  Deviations(backend::Backend<T>& backend, const GradientLayout& layout, const TensorSegments& segments,
+             std::size_t process_ranks);
 
   /// Nothing is kept before this; from then on every reduction adds to D_w, beginning with zero.
   void begin();
   [[nodiscard]] bool begun() const noexcept { return !values_.empty(); }
 
-  /// Adds this set's part to a reduction of the bucket at `position`; the result refers to this object until the next call.
+  /// Adds this set's part to a reduction of the bucket at `position`; the result refers to this object until the next
+  /// call.
   void join(backend::RankReduction<T>& reduction, std::size_t position, std::span<const T* const> errors);
 
   /// ⟨E_k, D_w⟩ and ‖D_w‖² of a tensor before the latest reduction, valid after Backend::synchronize.

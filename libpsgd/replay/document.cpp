@@ -12,7 +12,9 @@ using report::Json;
 
 Json names(const std::vector<std::string>& values) { return Json(values); }
 
-Json path_or_null(const std::optional<std::filesystem::path>& path) { return path ? Json(path->string()) : Json(nullptr); }
+Json path_or_null(const std::optional<std::filesystem::path>& path) {
+  return path ? Json(path->string()) : Json(nullptr);
+}
 
 Json spread_json(const Spread& spread) {
   return {{"mean", report::finite_or_null(spread.mean)},
@@ -34,15 +36,18 @@ Json hazard_json(const metrics::Hazard& hazard) {
 std::vector<const metrics::Metric*> metrics_where(bool in_contract) {
   std::vector<const metrics::Metric*> chosen;
   for (const metrics::Metric& metric : metrics::metrics()) {
-    const bool named = metric.name == "gradient_norm" || metric.name == "averaged_norm" || metric.name == "relative_error" || metric.name == "cosine";
+    const bool named = metric.name == "gradient_norm" || metric.name == "averaged_norm" ||
+                       metric.name == "relative_error" || metric.name == "cosine";
     if (named == in_contract) chosen.push_back(&metric);
   }
   return chosen;
 }
 
 std::vector<report::Column> record_columns(const ReplayResult& result) {
-  std::vector<report::Column> columns{{"step"}, report::text_column("parameter"), {"bucket"}, {"rows"}, {"cols"}, {"compressed"}, {"numel_before"},
-                                      {"numel_after"}};
+  std::vector<report::Column> columns{{"step"},         report::text_column("parameter"),
+                                      {"bucket"},       {"rows"},
+                                      {"cols"},         {"compressed"},
+                                      {"numel_before"}, {"numel_after"}};
   for (const metrics::Metric* metric : metrics_where(true)) columns.push_back({std::string(metric->name)});
   for (const std::int64_t rank : result.process_ranks) columns.push_back({fmt::format("residual_norm_rank{}", rank)});
   for (const metrics::Metric* metric : metrics_where(false)) columns.push_back({std::string(metric->name)});

@@ -25,7 +25,8 @@ class Stopwatch {
 template <class T>
 Engine<T>::Engine(const Stage<T>& stage, std::span<const ConfigurationSpec> specs)
     : stage_(stage), ranks_(*stage.backend, stage.selection->layout, stage.selection->process_ranks.size()) {
-  for (const ConfigurationSpec& spec : specs) configurations_.push_back(std::make_unique<Configuration<T>>(stage_, spec));
+  for (const ConfigurationSpec& spec : specs)
+    configurations_.push_back(std::make_unique<Configuration<T>>(stage_, spec));
   if (stage_.selection->process_ranks.size() > 1) group_by_start(specs);
 }
 
@@ -34,7 +35,8 @@ void Engine<T>::group_by_start(std::span<const ConfigurationSpec> specs) {
   std::map<std::int64_t, std::size_t> group_of_start;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const compress::PowerSGDOptions& options = specs[i].options.power_sgd;
-    if (specs[i].arithmetic != Arithmetic::fused || !specs[i].entry->keeps_errors || !options.use_error_feedback) continue;
+    if (specs[i].arithmetic != Arithmetic::fused || !specs[i].entry->keeps_errors || !options.use_error_feedback)
+      continue;
     const auto [entry, fresh] = group_of_start.try_emplace(options.start_powerSGD_iter, groups_.size());
     if (fresh) groups_.push_back({{}, &ranks_.add_deviations(), {}});
     groups_[entry->second].members.push_back(i);
@@ -61,7 +63,8 @@ void Engine<T>::run_step(const dump::StepData<T>& data, std::int64_t step) {
     const T* mean = nullptr;
     {
       const Stopwatch watch(shared_seconds);
-      for (std::size_t rank = 0; rank < gradients.size(); ++rank) here[rank] = gradients[rank] + layout.buckets[position].begin;
+      for (std::size_t rank = 0; rank < gradients.size(); ++rank)
+        here[rank] = gradients[rank] + layout.buckets[position].begin;
       mean = ranks_.reduce(position, here, parts(position));
     }
     for (std::size_t i = 0; i < configurations_.size(); ++i) {

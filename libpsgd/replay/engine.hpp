@@ -11,9 +11,9 @@
 
 namespace psgd::replay {
 
-/// Takes any number of configurations through the steps of a dump together: each recorded gradient is read once, its mean is taken
-/// once, and the deviations of process ranks are kept once for all configurations that start at the same step. With K fused
-/// configurations, W process ranks and S starts it keeps K + S·W model-sized states.
+/// Takes any number of configurations through the steps of a dump together: each recorded gradient is read once, its
+/// mean is taken once, and the deviations of process ranks are kept once for all configurations that start at the same
+/// step. With K fused configurations, W process ranks and S starts it keeps K + S·W model-sized states.
 template <class T>
 class Engine {
  public:

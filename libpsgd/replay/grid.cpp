@@ -46,8 +46,8 @@ void canonicalize(ReplaySpec& spec) {
 }
 
 bool same_configuration(const ReplaySpec& a, const ReplaySpec& b) {
-  return a.hook == b.hook && a.power_sgd == b.power_sgd && a.orthogonalization == b.orthogonalization && a.residual == b.residual &&
-         a.arithmetic == b.arithmetic && a.dtype == b.dtype;
+  return a.hook == b.hook && a.power_sgd == b.power_sgd && a.orthogonalization == b.orthogonalization &&
+         a.residual == b.residual && a.arithmetic == b.arithmetic && a.dtype == b.dtype;
 }
 
 /// The knobs of a configuration, as labels name them.
@@ -78,15 +78,19 @@ std::vector<ReplaySpec> expand(const ReplaySpec& base, const Grid& grid) {
   };
   using Options = compress::PowerSGDOptions;
   multiply(specs, grid.hook, "hook", [](ReplaySpec& spec, const std::string& value) { spec.hook = value; });
-  multiply(specs, grid.matrix_approximation_rank, "matrix_approximation_rank", option(&Options::matrix_approximation_rank));
+  multiply(specs, grid.matrix_approximation_rank, "matrix_approximation_rank",
+           option(&Options::matrix_approximation_rank));
   multiply(specs, grid.start_powerSGD_iter, "start_powerSGD_iter", option(&Options::start_powerSGD_iter));
   multiply(specs, grid.min_compression_rate, "min_compression_rate", option(&Options::min_compression_rate));
   multiply(specs, grid.use_error_feedback, "use_error_feedback", option(&Options::use_error_feedback));
   multiply(specs, grid.warm_start, "warm_start", option(&Options::warm_start));
-  multiply(specs, grid.batch_tensors_with_same_shape, "batch_tensors_with_same_shape", option(&Options::batch_tensors_with_same_shape));
-  multiply(specs, grid.orthogonalization_epsilon, "orthogonalization_epsilon", option(&Options::orthogonalization_epsilon));
+  multiply(specs, grid.batch_tensors_with_same_shape, "batch_tensors_with_same_shape",
+           option(&Options::batch_tensors_with_same_shape));
+  multiply(specs, grid.orthogonalization_epsilon, "orthogonalization_epsilon",
+           option(&Options::orthogonalization_epsilon));
   multiply(specs, grid.random_seed, "random_seed", option(&Options::random_seed));
-  multiply(specs, grid.orthogonalization, "orthogonalization", [](ReplaySpec& spec, const std::string& value) { spec.orthogonalization = value; });
+  multiply(specs, grid.orthogonalization, "orthogonalization",
+           [](ReplaySpec& spec, const std::string& value) { spec.orthogonalization = value; });
   multiply(specs, grid.residual, "residual", [](ReplaySpec& spec, compress::Residual value) { spec.residual = value; });
   multiply(specs, grid.arithmetic, "arithmetic", [](ReplaySpec& spec, Arithmetic value) { spec.arithmetic = value; });
   multiply(specs, grid.dtype, "dtype", [](ReplaySpec& spec, DType value) { spec.dtype = value; });

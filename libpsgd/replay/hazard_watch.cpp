@@ -31,7 +31,8 @@ Hazard whole_run(HazardKind kind, std::string text) {
   return hazard;
 }
 
-Hazard at(HazardKind kind, std::int64_t step, const std::string& parameter, std::optional<double> value, std::string text) {
+Hazard at(HazardKind kind, std::int64_t step, const std::string& parameter, std::optional<double> value,
+          std::string text) {
   Hazard hazard = whole_run(kind, std::move(text));
   hazard.step = step;
   hazard.parameter = parameter;
@@ -42,25 +43,30 @@ Hazard at(HazardKind kind, std::int64_t step, const std::string& parameter, std:
 }  // namespace
 
 template <class T>
-HazardWatch<T>::HazardWatch(const dump::Description& dump, const Selection& selection, const compress::HookOptions& options)
+HazardWatch<T>::HazardWatch(const dump::Description& dump, const Selection& selection,
+                            const compress::HookOptions& options)
     : dump_(dump), selection_(selection), options_(options) {}
 
 template <class T>
 void HazardWatch<T>::look_at_configuration(const compress::HookEntry& hook) {
   const compress::PowerSGDOptions& power_sgd = options_.power_sgd;
   if (!dump_.complete) {
-    log_.add(whole_run(HazardKind::incomplete_dump, "the recording was not closed properly; its last steps may be missing"));
+    log_.add(
+        whole_run(HazardKind::incomplete_dump, "the recording was not closed properly; its last steps may be missing"));
   }
   if (dump_.grad_kind == dump::GradKind::averaged) {
     log_.add(whole_run(HazardKind::averaged_gradients,
-                       "the dump holds gradients averaged over process ranks; residual norms of single process ranks cannot be told from it"));
+                       "the dump holds gradients averaged over process ranks; residual norms of single process ranks "
+                       "cannot be told from it"));
   }
   for (const Bucket& bucket : selection_.layout.buckets) {
     if (!is_half_precision(bucket.dtype)) continue;
-    log_.add(whole_run(HazardKind::rounding_not_emulated,
-                       fmt::format("gradients were recorded in {}; the replay computes and draws in wider precision and does not round where "
-                                   "the job would",
-                                   to_string(bucket.dtype))));
+    log_.add(whole_run(
+        HazardKind::rounding_not_emulated,
+        fmt::format(
+            "gradients were recorded in {}; the replay computes and draws in wider precision and does not round where "
+            "the job would",
+            to_string(bucket.dtype))));
     break;
   }
   if (hook.has_power_sgd_state && (power_sgd.use_error_feedback || power_sgd.warm_start)) {
@@ -68,10 +74,11 @@ void HazardWatch<T>::look_at_configuration(const compress::HookEntry& hook) {
       const std::int64_t before = dump_.steps[selection_.step_indices[i - 1]];
       const std::int64_t step = dump_.steps[selection_.step_indices[i]];
       if (step == before + 1) continue;
-      Hazard hazard = whole_run(HazardKind::step_gaps,
-                                fmt::format("step {} follows step {}: replaying them as consecutive falsifies warm start and error feedback; "
-                                            "record every step, or turn both off",
-                                            step, before));
+      Hazard hazard = whole_run(
+          HazardKind::step_gaps,
+          fmt::format("step {} follows step {}: replaying them as consecutive falsifies warm start and error feedback; "
+                      "record every step, or turn both off",
+                      step, before));
       hazard.step = step;
       hazard.value = static_cast<double>(step - before);
       log_.add(hazard);
@@ -80,20 +87,22 @@ void HazardWatch<T>::look_at_configuration(const compress::HookEntry& hook) {
   if (!hook.needs_matrices) return;
   for (const Bucket& bucket : selection_.layout.buckets) {
     for (const TensorSlot& slot : bucket.tensors) {
-      const auto decision =
-          compress::should_compress(slot.rows, slot.cols, power_sgd.matrix_approximation_rank, power_sgd.min_compression_rate);
+      const auto decision = compress::should_compress(slot.rows, slot.cols, power_sgd.matrix_approximation_rank,
+                                                      power_sgd.min_compression_rate);
       if (!decision.compress) continue;
       if (decision.rank < power_sgd.matrix_approximation_rank) {
-        Hazard hazard = whole_run(HazardKind::rank_clipped, fmt::format("a {} x {} matrix is compressed at rank {} instead of {}", slot.rows,
-                                                                        slot.cols, decision.rank, power_sgd.matrix_approximation_rank));
+        Hazard hazard = whole_run(HazardKind::rank_clipped,
+                                  fmt::format("a {} x {} matrix is compressed at rank {} instead of {}", slot.rows,
+                                              slot.cols, decision.rank, power_sgd.matrix_approximation_rank));
         hazard.parameter = name(slot);
         hazard.value = static_cast<double>(decision.rank);
         log_.add(hazard);
       }
       if (decision.numel_after >= decision.numel_before) {
-        Hazard hazard = whole_run(HazardKind::compression_enlarges,
-                                  fmt::format("the factors of the {} x {} matrix have {} elements, the matrix {}; raise min_compression_rate",
-                                              slot.rows, slot.cols, decision.numel_after, decision.numel_before));
+        Hazard hazard = whole_run(
+            HazardKind::compression_enlarges,
+            fmt::format("the factors of the {} x {} matrix have {} elements, the matrix {}; raise min_compression_rate",
+                        slot.rows, slot.cols, decision.numel_after, decision.numel_before));
         hazard.parameter = name(slot);
         hazard.value = static_cast<double>(decision.numel_after);
         log_.add(hazard);
@@ -110,10 +119,11 @@ void HazardWatch<T>::look_at_loss_scale(const dump::Reader& reader) {
     for (const std::int64_t rank : selection_.process_ranks) {
       const float scale = reader.loss_scale(step_index, rank);
       if (before && scale != *before) {
-        Hazard hazard = whole_run(HazardKind::loss_scale_change,
-                                  fmt::format("the loss scale changes from {} to {}: the error memory keeps the old scale, and nothing is "
-                                              "divided by it here",
-                                              *before, scale));
+        Hazard hazard = whole_run(
+            HazardKind::loss_scale_change,
+            fmt::format("the loss scale changes from {} to {}: the error memory keeps the old scale, and nothing is "
+                        "divided by it here",
+                        *before, scale));
         hazard.step = dump_.steps[step_index];
         hazard.value = static_cast<double>(scale);
         log_.add(hazard);
@@ -124,8 +134,8 @@ void HazardWatch<T>::look_at_loss_scale(const dump::Reader& reader) {
 }
 
 template <class T>
-void HazardWatch<T>::look_at_bucket(std::int64_t step, std::size_t position, const compress::BucketOutcome& outcome, const RankMean<T>& ranks,
-                                    std::span<const T* const> gradients) {
+void HazardWatch<T>::look_at_bucket(std::int64_t step, std::size_t position, const compress::BucketOutcome& outcome,
+                                    const RankMean<T>& ranks, std::span<const T* const> gradients) {
   const Bucket& bucket = selection_.layout.buckets[position];
   for (std::size_t i = 0; i < bucket.tensors.size(); ++i) {
     look_at_values(step, position, i, outcome.tensors[i], ranks, gradients);
@@ -138,14 +148,16 @@ void HazardWatch<T>::look_at_bucket(std::int64_t step, std::size_t position, con
     look_at_factor(step, square, outcome.q, "Q");
     if (outcome.numel_after >= outcome.numel_before) {
       log_.add(at(HazardKind::compression_enlarges, step, square, static_cast<double>(outcome.numel_after),
-                  fmt::format("the factors of the square have {} elements, the bucket {}", outcome.numel_after, outcome.numel_before)));
+                  fmt::format("the factors of the square have {} elements, the bucket {}", outcome.numel_after,
+                              outcome.numel_before)));
     }
   }
 }
 
 template <class T>
-void HazardWatch<T>::look_at_values(std::int64_t step, std::size_t position, std::size_t tensor, const compress::TensorOutcome& outcome,
-                                    const RankMean<T>& ranks, std::span<const T* const> gradients) {
+void HazardWatch<T>::look_at_values(std::int64_t step, std::size_t position, std::size_t tensor,
+                                    const compress::TensorOutcome& outcome, const RankMean<T>& ranks,
+                                    std::span<const T* const> gradients) {
   const Bucket& bucket = selection_.layout.buckets[position];
   const TensorSlot& slot = bucket.tensors[tensor];
   if (slot.numel == 0) return;
@@ -165,8 +177,9 @@ void HazardWatch<T>::look_at_values(std::int64_t step, std::size_t position, std
                 "the averaged output holds NaN or Inf (or its norm overflows)"));
   }
   if (outcome.sums->gradient_sq == 0) {
-    log_.add(at(HazardKind::zero_gradient, step, name(slot), 0.0,
-                "the mean gradient is zero: relative errors do not exist, and Gram-Schmidt without epsilon turns it into NaN"));
+    log_.add(at(
+        HazardKind::zero_gradient, step, name(slot), 0.0,
+        "the mean gradient is zero: relative errors do not exist, and Gram-Schmidt without epsilon turns it into NaN"));
   }
 }
 
@@ -181,7 +194,8 @@ void HazardWatch<T>::look_at_factor(std::int64_t step, const std::string& parame
   }
   if (const auto pair = metrics::parallel_columns(grams.before, grams.cols, tolerance)) {
     log_.add(at(HazardKind::parallel_columns, step, parameter, static_cast<double>(pair->second),
-                fmt::format("columns {} and {} of {} are parallel before orthogonalization", pair->first, pair->second, factor)));
+                fmt::format("columns {} and {} of {} are parallel before orthogonalization", pair->first, pair->second,
+                            factor)));
   }
   const double lost = metrics::orthogonality(grams.after, grams.cols);
   if (!(lost <= orthogonality_limit<T>)) {
@@ -195,10 +209,11 @@ void HazardWatch<T>::look_at_end(const compress::HookEntry& hook, std::int64_t c
   if (!hook.has_power_sgd_state || compressed_steps > 0) return;
   const std::int64_t start = options_.power_sgd.start_powerSGD_iter;
   if (iter > start) return;
-  Hazard hazard = whole_run(HazardKind::start_never_reached,
-                            fmt::format("compression starts at iteration {} and only {} were replayed: every step was averaged uncompressed; "
-                                        "lower start_powerSGD_iter",
-                                        start, iter));
+  Hazard hazard = whole_run(
+      HazardKind::start_never_reached,
+      fmt::format("compression starts at iteration {} and only {} were replayed: every step was averaged uncompressed; "
+                  "lower start_powerSGD_iter",
+                  start, iter));
   hazard.value = static_cast<double>(start);
   log_.add(hazard);
 }

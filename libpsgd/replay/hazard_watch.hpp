@@ -18,15 +18,16 @@ class HazardWatch {
  public:
   HazardWatch(const dump::Description& dump, const Selection& selection, const compress::HookOptions& options);
 
-  /// Before the first step: gaps between steps, half precision, averaged or incomplete recordings, ranks clipped by a dimension.
+  /// Before the first step: gaps between steps, half precision, averaged or incomplete recordings, ranks clipped by a
+  /// dimension.
   void look_at_configuration(const compress::HookEntry& hook);
 
   /// A change of the loss scale among the chosen steps and process ranks.
   void look_at_loss_scale(const dump::Reader& reader);
 
   /// One bucket after a step. `gradients`: a process rank each, pointing to the bucket.
-  void look_at_bucket(std::int64_t step, std::size_t position, const compress::BucketOutcome& outcome, const RankMean<T>& ranks,
-                      std::span<const T* const> gradients);
+  void look_at_bucket(std::int64_t step, std::size_t position, const compress::BucketOutcome& outcome,
+                      const RankMean<T>& ranks, std::span<const T* const> gradients);
 
   /// After the last step. `compressed_steps`: how many were compressed.
   void look_at_end(const compress::HookEntry& hook, std::int64_t compressed_steps, std::int64_t iter);
@@ -35,9 +36,11 @@ class HazardWatch {
 
  private:
   [[nodiscard]] const std::string& name(const TensorSlot& slot) const { return dump_.parameters[slot.parameter].name; }
-  void look_at_values(std::int64_t step, std::size_t position, std::size_t tensor, const compress::TensorOutcome& outcome,
-                      const RankMean<T>& ranks, std::span<const T* const> gradients);
-  void look_at_factor(std::int64_t step, const std::string& parameter, const compress::FactorGrams& grams, std::string_view factor);
+  void look_at_values(std::int64_t step, std::size_t position, std::size_t tensor,
+                      const compress::TensorOutcome& outcome, const RankMean<T>& ranks,
+                      std::span<const T* const> gradients);
+  void look_at_factor(std::int64_t step, const std::string& parameter, const compress::FactorGrams& grams,
+                      std::string_view factor);
 
   const dump::Description& dump_;
   const Selection& selection_;

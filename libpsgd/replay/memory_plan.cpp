@@ -16,7 +16,8 @@ std::uint64_t mebibytes(std::uint64_t bytes) { return (bytes + (std::uint64_t{1}
 std::uint64_t models_of(const ResolvedSpec& resolved, std::uint64_t ranks) {
   const compress::HookEntry& hook = compress::hook(resolved.spec.hook);
   std::uint64_t models = 0;
-  if (hook.keeps_errors && resolved.spec.power_sgd.use_error_feedback) models += resolved.arithmetic == Arithmetic::fused ? 1 : ranks;
+  if (hook.keeps_errors && resolved.spec.power_sgd.use_error_feedback)
+    models += resolved.arithmetic == Arithmetic::fused ? 1 : ranks;
   if (resolved.spec.output) models += 1;                   // what the hook returns
   if (hook.padding == BucketPadding::square) models += 1;  // the square it is taken from
   return models;
@@ -36,7 +37,8 @@ std::size_t distinct_starts(std::span<const ResolvedSpec> configurations) {
 }  // namespace
 
 MemoryPlan plan_memory(std::span<const ResolvedSpec> configurations, const Selection& selection) {
-  const std::uint64_t model = static_cast<std::uint64_t>(selection.layout.extent) * size_of(configurations.front().dtype);
+  const std::uint64_t model =
+      static_cast<std::uint64_t>(selection.layout.extent) * size_of(configurations.front().dtype);
   const std::uint64_t ranks = selection.process_ranks.size();
   std::uint64_t models = 0;
   for (const ResolvedSpec& resolved : configurations) models += models_of(resolved, ranks);
@@ -50,10 +52,11 @@ MemoryPlan plan_memory(std::span<const ResolvedSpec> configurations, const Selec
   const auto needed = [&](std::size_t steps) { return plan.state_bytes + steps * plan.step_bytes + overhead; };
   while (plan.steps_in_memory > 1 && needed(plan.steps_in_memory) > limit) --plan.steps_in_memory;
   if (needed(plan.steps_in_memory) > limit) {
-    throw Error::unavailable("--memory-limit {} MiB is too small: this needs {} MiB ({} MiB of state, {} MiB for one step's gradients, "
-                             "{} MiB besides); raise it, or choose fewer --parameters or --process-ranks",
-                             mebibytes(limit), mebibytes(needed(1)), mebibytes(plan.state_bytes), mebibytes(plan.step_bytes),
-                             mebibytes(overhead));
+    throw Error::unavailable(
+        "--memory-limit {} MiB is too small: this needs {} MiB ({} MiB of state, {} MiB for one step's gradients, "
+        "{} MiB besides); raise it, or choose fewer --parameters or --process-ranks",
+        mebibytes(limit), mebibytes(needed(1)), mebibytes(plan.state_bytes), mebibytes(plan.step_bytes),
+        mebibytes(overhead));
   }
   return plan;
 }

@@ -16,8 +16,8 @@ struct MemoryPlan {
   std::size_t steps_in_memory = 2;
 };
 
-/// For configurations that go through the dump together. Reads one step ahead if the limit (the first one's) allows it. Throws
-/// Error::unavailable with the least that is needed when it does not allow anything.
+/// For configurations that go through the dump together. Reads one step ahead if the limit (the first one's) allows it.
+/// Throws Error::unavailable with the least that is needed when it does not allow anything.
 MemoryPlan plan_memory(std::span<const ResolvedSpec> configurations, const Selection& selection);
 
 }  // namespace psgd::replay

@@ -4,7 +4,11 @@ namespace psgd::replay {
 
 template <class T>
 RankMean<T>::RankMean(backend::Backend<T>& backend, const GradientLayout& layout, std::size_t process_ranks)
-    : backend_(backend), layout_(layout), ranks_(process_ranks), segments_(layout), without_(backend, layout, segments_, process_ranks) {
+    : backend_(backend),
+      layout_(layout),
+      ranks_(process_ranks),
+      segments_(layout),
+      without_(backend, layout, segments_, process_ranks) {
   // Every bucket has a place of its own: what lies behind its length has to stay zero.
   if (ranks_ > 1) mean_ = backend_.template allocate<T>(static_cast<std::size_t>(layout_.extent));
 }

@@ -8,8 +8,8 @@
 
 namespace psgd::replay {
 
-/// The mean gradient over process ranks, and the sets of deviations from it that are kept in fused arithmetic. Each recorded gradient
-/// is read once for both.
+/// The mean gradient over process ranks, and the sets of deviations from it that are kept in fused arithmetic. Each
+/// recorded gradient is read once for both.
 template <class T>
 class RankMean {
  public:
@@ -21,14 +21,15 @@ class RankMean {
   /// A further set; nothing is kept in it before it begins. With one process rank deviations are zero and need no set.
   Deviations<T>& add_deviations();
 
-  /// A set of deviations that takes part in a reduction, and the error memories it is measured against (pointers to the bucket).
+  /// A set of deviations that takes part in a reduction, and the error memories it is measured against (pointers to the
+  /// bucket).
   struct Part {
     Deviations<T>* deviations = nullptr;
     std::span<const T* const> errors;
   };
 
-  /// The mean over process ranks of the bucket at `position`: backend memory of its capacity, valid until the next call. `gradients`
-  /// point to the bucket. The deviations of `parts` are measured and then take this step's share.
+  /// The mean over process ranks of the bucket at `position`: backend memory of its capacity, valid until the next
+  /// call. `gradients` point to the bucket. The deviations of `parts` are measured and then take this step's share.
   const T* reduce(std::size_t position, std::span<const T* const> gradients, std::span<const Part> parts);
 
   /// Only measures, after the last step.

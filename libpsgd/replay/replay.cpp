@@ -50,8 +50,10 @@ struct Job {
 template <class T>
 void run_steps(const Job& job, Engine<T>& engine, Outputs<T>& outputs, ReplayResult& result) {
   const Selection& selection = job.selection;
-  dump::StepStream<T> stream(job.reader, selection.step_indices, selection.process_ranks, selection.layout, job.steps_in_memory);
-  ProgressScope progress(job.environment.progress != nullptr ? *job.environment.progress : no_progress(), selection.step_indices.size(), "steps");
+  dump::StepStream<T> stream(job.reader, selection.step_indices, selection.process_ranks, selection.layout,
+                             job.steps_in_memory);
+  ProgressScope progress(job.environment.progress != nullptr ? *job.environment.progress : no_progress(),
+                         selection.step_indices.size(), "steps");
   while (true) {
     if (job.environment.stop_requested && job.environment.stop_requested()) {
       result.complete = false;
@@ -85,8 +87,8 @@ void run_in(const Job& job, ReplayResult& result) {
   const std::unique_ptr<backend::Backend<T>> backend = backend::make_backend<T>(spec.backend, pool);
   const Stage<T> stage{backend.get(), &job.selection, &result.dump, spec.transport, job.environment.log};
   ErrorSummary errors;
-  const ConfigurationSpec configuration{&job.hook, hook_options(spec), result.resolved.arithmetic, spec.output.has_value(),
-                                        keep_records(result, errors)};
+  const ConfigurationSpec configuration{&job.hook, hook_options(spec), result.resolved.arithmetic,
+                                        spec.output.has_value(), keep_records(result, errors)};
   Engine<T> engine(stage, {&configuration, 1});
   if (job.state) restore_state(*spec.state_in, *job.state, job.selection.layout, engine.configuration(0));
   Outputs<T> outputs(spec, result.dump, job.selection.layout);

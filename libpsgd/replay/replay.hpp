@@ -16,11 +16,12 @@ struct ReplayEnvironment {
   std::function<bool()> stop_requested;  ///< looked at between steps; the step in hand is finished
 };
 
-/// Replays gradient compression on a dump and measures it. Writes spec.output and spec.state_out, each under a temporary name
-/// until it is whole.
+/// Replays gradient compression on a dump and measures it. Writes spec.output and spec.state_out, each under a
+/// temporary name until it is whole.
 ///
-/// Throws Error::usage for options that contradict each other, Error::input for a dump or state that cannot be read or does not fit,
-/// Error::unavailable for a backend or transport that is not built and for a memory limit that is too small.
+/// Throws Error::usage for options that contradict each other, Error::input for a dump or state that cannot be read or
+/// does not fit, Error::unavailable for a backend or transport that is not built and for a memory limit that is too
+/// small.
 ReplayResult run_replay(const ReplaySpec& spec, const ReplayEnvironment& environment = {});
 
 }  // namespace psgd::replay

@@ -7,7 +7,8 @@ namespace psgd::replay {
 namespace {
 
 Error state_differs(const ReplaySpec& spec, std::string_view what, std::string_view saved, std::string_view wanted) {
-  return Error::input("{}: {} differs: the state was saved with {}, this replay has {}", spec.state_in->string(), what, saved, wanted);
+  return Error::input("{}: {} differs: the state was saved with {}, this replay has {}", spec.state_in->string(), what,
+                      saved, wanted);
 }
 
 /// A parameter that was not asked for comes from the state; one that was has to agree with it.
@@ -18,7 +19,8 @@ void adopt(const ReplaySpec& spec, std::string_view name, const Value& saved, Va
   value = saved;
 }
 
-void adopt_parameters(const ReplaySpec& spec, const compress::PowerSGDOptions& saved, compress::PowerSGDOptions& options) {
+void adopt_parameters(const ReplaySpec& spec, const compress::PowerSGDOptions& saved,
+                      compress::PowerSGDOptions& options) {
   adopt(spec, "matrix_approximation_rank", saved.matrix_approximation_rank, options.matrix_approximation_rank);
   adopt(spec, "start_powerSGD_iter", saved.start_powerSGD_iter, options.start_powerSGD_iter);
   adopt(spec, "min_compression_rate", saved.min_compression_rate, options.min_compression_rate);
@@ -26,8 +28,10 @@ void adopt_parameters(const ReplaySpec& spec, const compress::PowerSGDOptions& s
   adopt(spec, "warm_start", saved.warm_start, options.warm_start);
   adopt(spec, "orthogonalization_epsilon", saved.orthogonalization_epsilon, options.orthogonalization_epsilon);
   adopt(spec, "random_seed", saved.random_seed, options.random_seed);
-  adopt(spec, "compression_stats_logging_frequency", saved.compression_stats_logging_frequency, options.compression_stats_logging_frequency);
-  adopt(spec, "batch_tensors_with_same_shape", saved.batch_tensors_with_same_shape, options.batch_tensors_with_same_shape);
+  adopt(spec, "compression_stats_logging_frequency", saved.compression_stats_logging_frequency,
+        options.compression_stats_logging_frequency);
+  adopt(spec, "batch_tensors_with_same_shape", saved.batch_tensors_with_same_shape,
+        options.batch_tensors_with_same_shape);
 }
 
 }  // namespace
@@ -40,7 +44,8 @@ void check_spec(const ReplaySpec& spec) {
     throw Error::usage("--residual local needs --arithmetic per-rank: local residuals are not sums over process ranks");
   }
   if (!hook.linear && spec.arithmetic == Arithmetic::fused) {
-    throw Error::usage("--hook {} needs --arithmetic per-rank: what it sends is not a sum over process ranks", hook.name);
+    throw Error::usage("--hook {} needs --arithmetic per-rank: what it sends is not a sum over process ranks",
+                       hook.name);
   }
   if (spec.dtype && *spec.dtype != DType::float32 && *spec.dtype != DType::float64) {
     throw Error::usage("--dtype {}: a replay computes in float32 or float64", to_string(*spec.dtype));
@@ -64,8 +69,10 @@ ResolvedSpec resolve(const ReplaySpec& spec, const dump::Description& dump, cons
   if (state->arithmetic != resolved.arithmetic) {
     throw state_differs(spec, "arithmetic", to_string(state->arithmetic), to_string(resolved.arithmetic));
   }
-  if (state->residual != spec.residual) throw state_differs(spec, "residual", to_string(state->residual), to_string(spec.residual));
-  if (state->dtype != resolved.dtype) throw state_differs(spec, "dtype", to_string(state->dtype), to_string(resolved.dtype));
+  if (state->residual != spec.residual)
+    throw state_differs(spec, "residual", to_string(state->residual), to_string(spec.residual));
+  if (state->dtype != resolved.dtype)
+    throw state_differs(spec, "dtype", to_string(state->dtype), to_string(resolved.dtype));
   adopt_parameters(spec, state->power_sgd, resolved.spec.power_sgd);
   return resolved;
 }

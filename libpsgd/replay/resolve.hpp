@@ -13,7 +13,8 @@ namespace psgd::replay {
 /// Contradictions that need no file to be seen. Throws Error::usage.
 void check_spec(const ReplaySpec& spec);
 
-/// Fills in what the dump and a loaded state decide. Throws Error::input saying what differs when the state does not fit.
+/// Fills in what the dump and a loaded state decide. Throws Error::input saying what differs when the state does not
+/// fit.
 ResolvedSpec resolve(const ReplaySpec& spec, const dump::Description& dump, const std::optional<StateHeader>& state);
 
 /// What the hook is given of a resolved spec.

@@ -11,17 +11,21 @@
 namespace psgd::replay {
 namespace {
 
-bool matches(const std::string& pattern, const std::string& name) { return fnmatch(pattern.c_str(), name.c_str(), 0) == 0; }
+bool matches(const std::string& pattern, const std::string& name) {
+  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
 
 bool matches_any(const std::vector<std::string>& patterns, const std::string& name) {
-  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) { return matches(pattern, name); });
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return matches(pattern, name); });
 }
 
 void check_patterns(const dump::Description& dump, const std::vector<std::string>& patterns, std::string_view option) {
   for (const std::string& pattern : patterns) {
     const bool used = std::any_of(dump.parameters.begin(), dump.parameters.end(),
                                   [&](const Parameter& parameter) { return matches(pattern, parameter.name); });
-    if (!used) throw Error::usage("{}: \"{}\" matches no parameter of {}", option, pattern, dump.files.front().string());
+    if (!used)
+      throw Error::usage("{}: \"{}\" matches no parameter of {}", option, pattern, dump.files.front().string());
   }
 }
 
@@ -34,7 +38,8 @@ std::vector<std::size_t> select_parameters(const dump::Description& dump, const 
     if (!spec.parameters.empty() && !matches_any(spec.parameters, name)) continue;
     if (!matches_any(spec.exclude, name)) chosen.push_back(i);
   }
-  if (chosen.empty()) throw Error::usage("--parameters and --exclude leave no parameter of {}", dump.files.front().string());
+  if (chosen.empty())
+    throw Error::usage("--parameters and --exclude leave no parameter of {}", dump.files.front().string());
   return chosen;
 }
 
@@ -46,22 +51,25 @@ std::vector<std::size_t> select_steps(const dump::Description& dump, const Repla
   }
   if (!chosen.empty()) return chosen;
   if (dump.steps.empty()) throw Error::input("{}: no step was recorded", dump.files.front().string());
-  throw Error::input("{}: no recorded step lies in --steps {}:{} (the dump holds {} to {})", dump.files.front().string(), spec.steps->first,
-                     spec.steps->second, dump.steps.front(), dump.steps.back());
+  throw Error::input("{}: no recorded step lies in --steps {}:{} (the dump holds {} to {})",
+                     dump.files.front().string(), spec.steps->first, spec.steps->second, dump.steps.front(),
+                     dump.steps.back());
 }
 
 std::vector<std::int64_t> select_process_ranks(const dump::Description& dump, const ReplaySpec& spec) {
   if (!spec.process_ranks) {
     if (const auto missing = missing_process_ranks(dump); !missing.empty()) {
-      throw Error::input("{}: process ranks {} of {} are missing; give their files too, or choose with --process-ranks {}",
-                         dump.files.front().string(), fmt::join(missing, ","), dump.world_size, fmt::join(dump.process_ranks, ","));
+      throw Error::input(
+          "{}: process ranks {} of {} are missing; give their files too, or choose with --process-ranks {}",
+          dump.files.front().string(), fmt::join(missing, ","), dump.world_size, fmt::join(dump.process_ranks, ","));
     }
     return dump.process_ranks;
   }
   const std::vector<std::int64_t>& chosen = *spec.process_ranks;
   if (chosen.empty()) throw Error::usage("--process-ranks names none");
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    if (std::find(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(i), chosen[i]) != chosen.begin() + static_cast<std::ptrdiff_t>(i)) {
+    if (std::find(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(i), chosen[i]) !=
+        chosen.begin() + static_cast<std::ptrdiff_t>(i)) {
       throw Error::usage("--process-ranks names {} twice", chosen[i]);
     }
     if (std::find(dump.process_ranks.begin(), dump.process_ranks.end(), chosen[i]) == dump.process_ranks.end()) {
@@ -72,13 +80,16 @@ std::vector<std::int64_t> select_process_ranks(const dump::Description& dump, co
   return chosen;
 }
 
-void check_matrices(const dump::Description& dump, const std::vector<std::size_t>& parameters, const compress::HookEntry& hook) {
+void check_matrices(const dump::Description& dump, const std::vector<std::size_t>& parameters,
+                    const compress::HookEntry& hook) {
   if (!hook.needs_matrices) return;
   for (const std::size_t i : parameters) {
     const std::string& name = dump.parameters[i].name;
     if (dump.parameters[i].shape.empty()) {
-      throw Error::input("{}: parameter \"{}\" is 0-dimensional: PyTorch's powerSGD_hook fails on it; leave it out with --exclude '{}'",
-                         dump.files.front().string(), name, name);
+      throw Error::input(
+          "{}: parameter \"{}\" is 0-dimensional: PyTorch's powerSGD_hook fails on it; leave it out with --exclude "
+          "'{}'",
+          dump.files.front().string(), name, name);
     }
   }
 }

@@ -19,9 +19,9 @@ struct Selection {
   GradientLayout layout;
 };
 
-/// Applies --steps, --process-ranks, --parameters and --exclude. Throws Error::usage for a pattern that matches no parameter and for
-/// repeated process ranks; Error::input when nothing is left, when process ranks are missing (naming them), and for 0-dimensional
-/// parameters with a hook that needs matrices.
+/// Applies --steps, --process-ranks, --parameters and --exclude. Throws Error::usage for a pattern that matches no
+/// parameter and for repeated process ranks; Error::input when nothing is left, when process ranks are missing (naming
+/// them), and for 0-dimensional parameters with a hook that needs matrices.
 Selection select(const dump::Description& dump, const ReplaySpec& spec, const compress::HookEntry& hook);
 
 /// Process ranks 0 … W−1 that the dump lacks.

@@ -29,7 +29,8 @@ struct ReplaySpec {
 
   std::string hook = "powersgd";  ///< a name in compress::hooks()
   compress::PowerSGDOptions power_sgd;
-  /// Names of the PowerSGDState parameters that were asked for explicitly. With `state_in` the others come from the file.
+  /// Names of the PowerSGDState parameters that were asked for explicitly. With `state_in` the others come from the
+  /// file.
   std::set<std::string, std::less<>> given;
   std::string orthogonalization = "auto";  ///< or a name in orthogonalize::methods()
   compress::Residual residual = compress::Residual::averaged;
@@ -41,11 +42,11 @@ struct ReplaySpec {
   std::string transport = "simulated";
 
   std::optional<std::pair<std::int64_t, std::int64_t>> steps;  ///< recorded step numbers, first and last
-  std::optional<std::vector<std::int64_t>> process_ranks;      ///< recorded ids; unset: all, which have to be 0 … W−1
-  std::vector<std::string> parameters;                         ///< shell globs; empty: all
-  std::vector<std::string> exclude;                            ///< shell globs
+  std::optional<std::vector<std::int64_t>> process_ranks;  ///< recorded ids; unset: all, which have to be 0 … W−1
+  std::vector<std::string> parameters;                     ///< shell globs; empty: all
+  std::vector<std::string> exclude;                        ///< shell globs
 
-  std::optional<std::filesystem::path> output;     ///< averaged gradients
+  std::optional<std::filesystem::path> output;  ///< averaged gradients
   std::optional<std::filesystem::path> state_in;
   std::optional<std::filesystem::path> state_out;
 

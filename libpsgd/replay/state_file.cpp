@@ -111,7 +111,8 @@ void write_memory(hdf5::File& file, const ResolvedSpec& resolved, Configuration<
       lengths[view.bucket] = view.count;
     }
   }
-  for (const auto& [bucket, rows] : error_rows) hdf5::write_rows<T>(errors, std::to_string(bucket), rows, lengths[bucket]);
+  for (const auto& [bucket, rows] : error_rows)
+    hdf5::write_rows<T>(errors, std::to_string(bucket), rows, lengths[bucket]);
 }
 
 template <class T>
@@ -146,9 +147,11 @@ std::vector<std::int32_t> buckets_in(const hdf5::Group& group) {
 
 void check_buckets(const hdf5::Group& group, const GradientLayout& layout) {
   for (const std::int32_t index : buckets_in(group)) {
-    const bool known = std::any_of(layout.buckets.begin(), layout.buckets.end(), [&](const Bucket& bucket) { return bucket.index == index; });
+    const bool known = std::any_of(layout.buckets.begin(), layout.buckets.end(),
+                                   [&](const Bucket& bucket) { return bucket.index == index; });
     if (!known) {
-      throw Error::input("{}: buckets differ: the state holds {}/{}, and this replay has no bucket {}", group.file(), group.path(), index, index);
+      throw Error::input("{}: buckets differ: the state holds {}/{}, and this replay has no bucket {}", group.file(),
+                         group.path(), index, index);
     }
   }
 }
@@ -179,18 +182,21 @@ void read_memory(const hdf5::File& file, bool fused, const GradientLayout& layou
       lengths[view.bucket] = view.count;
     }
   }
-  for (const auto& [bucket, rows] : error_rows) hdf5::read_rows<T>(errors, std::to_string(bucket), rows, lengths[bucket]);
+  for (const auto& [bucket, rows] : error_rows)
+    hdf5::read_rows<T>(errors, std::to_string(bucket), rows, lengths[bucket]);
 }
 
 template <class T>
-void read_deviations(const hdf5::File& file, const GradientLayout& layout, std::size_t world_size, Configuration<T>& configuration) {
+void read_deviations(const hdf5::File& file, const GradientLayout& layout, std::size_t world_size,
+                     Configuration<T>& configuration) {
   const hdf5::Group group = file.open_group("deviation");
   check_buckets(group, layout);
   if (buckets_in(group).empty() || configuration.deviations() == nullptr) return;
   configuration.deviations()->begin();
   for (std::size_t position = 0; position < layout.buckets.size(); ++position) {
     std::vector<T*> rows;
-    for (std::size_t rank = 0; rank < world_size; ++rank) rows.push_back(configuration.deviations()->value(position, rank));
+    for (std::size_t rank = 0; rank < world_size; ++rank)
+      rows.push_back(configuration.deviations()->value(position, rank));
     hdf5::read_rows<T>(group, std::to_string(layout.buckets[position].index), rows, layout.buckets[position].capacity);
   }
 }
@@ -211,7 +217,8 @@ StateHeader read_state_header(const std::filesystem::path& path) {
   }
   const std::vector<std::int64_t> version = file.read_integers("format_version");
   if (version.empty() || version.front() != major_version) {
-    throw Error::input("{}: a state file of another version than {}.x; write it again with this program", path.string(), major_version);
+    throw Error::input("{}: a state file of another version than {}.x; write it again with this program", path.string(),
+                       major_version);
   }
   StateHeader header;
   header.hook = file.read_string("hook");
@@ -244,7 +251,8 @@ void save_state(dump::PendingFile& pending, const ResolvedSpec& resolved, const 
   hdf5::File file = hdf5::File::create(pending.path(), pending.target());
   const compress::PowerSGDState& state = *configuration.hook().state();
   write_header(file, header_of(resolved, static_cast<std::int64_t>(selection.process_ranks.size()), state));
-  file.write("rng", std::span<const std::uint32_t>(state.rng.state().words), {static_cast<std::int64_t>(Mt19937::kWords)});
+  file.write("rng", std::span<const std::uint32_t>(state.rng.state().words),
+             {static_cast<std::int64_t>(Mt19937::kWords)});
   file.open_dataset("rng").write_integer("position", state.rng.state().position);
   write_memory(file, resolved, configuration);
   if (resolved.arithmetic == Arithmetic::fused) write_deviations(file, selection, configuration);
@@ -252,8 +260,9 @@ void save_state(dump::PendingFile& pending, const ResolvedSpec& resolved, const 
   pending.commit();
 }
 
-#define PSGD_INSTANTIATE(T)                                                                                                \
-  template void restore_state(const std::filesystem::path&, const StateHeader&, const GradientLayout&, Configuration<T>&); \
+#define PSGD_INSTANTIATE(T)                                                                            \
+  template void restore_state(const std::filesystem::path&, const StateHeader&, const GradientLayout&, \
+                              Configuration<T>&);                                                      \
   template void save_state(dump::PendingFile&, const ResolvedSpec&, const Selection&, Configuration<T>&);
 PSGD_INSTANTIATE(float)
 PSGD_INSTANTIATE(double)

@@ -10,10 +10,12 @@
 #include "libpsgd/replay/configuration.hpp"
 #include "libpsgd/replay/spec.hpp"
 
-/// State files: everything a replay needs to go on with identical results. HDF5, in the layout that the contract of psgd-replay describes:
-/// attributes `format` = "psgd-state", `format_version`, `hook`, `arithmetic`, `residual`, `dtype`, `world_size`, every PowerSGDState
-/// parameter, `iter`, the counters; `/rng` (the 624 words; attribute `position`), `/q_memory/<bucket>`, `/p_memory/<bucket>`, and
-/// `/error/<bucket>` [W, length] or, in fused arithmetic, `/mean_error/<bucket>` [length] and `/deviation/<bucket>` [W, length].
+/// State files: everything a replay needs to go on with identical results. HDF5, in the layout that the contract of
+/// psgd-replay describes: attributes `format` = "psgd-state", `format_version`, `hook`, `arithmetic`, `residual`,
+/// `dtype`, `world_size`, every PowerSGDState parameter, `iter`, the counters; `/rng` (the 624 words; attribute
+/// `position`), `/q_memory/<bucket>`, `/p_memory/<bucket>`, and
+/// `/error/<bucket>` [W, length] or, in fused arithmetic, `/mean_error/<bucket>` [length] and `/deviation/<bucket>` [W,
+/// length].
 namespace psgd::replay {
 
 /// The scalar part, which has to be known before a hook can be made.
@@ -33,8 +35,8 @@ struct StateHeader {
 /// Throws Error::input when the file is not a state file or is of a newer version.
 StateHeader read_state_header(const std::filesystem::path& path);
 
-/// Restores counters, random numbers and memory. Throws Error::input naming what differs when the file's buckets are not the
-/// replay's.
+/// Restores counters, random numbers and memory. Throws Error::input naming what differs when the file's buckets are
+/// not the replay's.
 template <class T>
 void restore_state(const std::filesystem::path& path, const StateHeader& header, const GradientLayout& layout,
                    Configuration<T>& configuration);

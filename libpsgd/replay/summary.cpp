@@ -77,8 +77,9 @@ std::vector<ParameterSummary> ErrorSummary::parameters() const {
     summary.mean_difference_sq /= steps;
     summary.mean_gradient_sq /= steps;
     summary.mean_gradient_sq_all_steps /= static_cast<double>(std::max<std::int64_t>(1, sums.steps));
-    summary.mean_relative_error = sums.relative_errors > 0 ? sums.relative_error / static_cast<double>(sums.relative_errors)
-                                                           : std::numeric_limits<double>::quiet_NaN();
+    summary.mean_relative_error = sums.relative_errors > 0
+                                      ? sums.relative_error / static_cast<double>(sums.relative_errors)
+                                      : std::numeric_limits<double>::quiet_NaN();
     summaries.push_back(std::move(summary));
   }
   return summaries;

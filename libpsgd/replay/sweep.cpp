@@ -26,7 +26,8 @@ struct Pass {
   MemoryPlan memory;
 };
 
-MemoryPlan plan_pass(const std::vector<ResolvedSpec>& resolved, const std::vector<std::size_t>& members, const Selection& selection) {
+MemoryPlan plan_pass(const std::vector<ResolvedSpec>& resolved, const std::vector<std::size_t>& members,
+                     const Selection& selection) {
   std::vector<ResolvedSpec> together;
   for (const std::size_t member : members) together.push_back(resolved[member]);
   return plan_memory(together, selection);
@@ -53,7 +54,8 @@ std::vector<Pass> form_passes(const std::vector<ResolvedSpec>& resolved, const d
       placed = true;
       break;
     }
-    if (!placed) passes.push_back({{i}, resolved[i].dtype, hook.padding, selection, plan_pass(resolved, {i}, selection)});
+    if (!placed)
+      passes.push_back({{i}, resolved[i].dtype, hook.padding, selection, plan_pass(resolved, {i}, selection)});
   }
   return passes;
 }
@@ -77,8 +79,11 @@ bool run_pass(const Sweep& sweep, const Pass& pass, SweepResult& result) {
   std::vector<ConfigurationSpec> specs;
   for (std::size_t i = 0; i < pass.members.size(); ++i) {
     const ResolvedSpec& resolved = sweep.resolved[pass.members[i]];
-    const StepSink sink = [&errors, i](std::vector<ParameterRecord>& records, std::vector<BucketRecord>&) { errors[i].add_step(records); };
-    specs.push_back({&compress::hook(resolved.spec.hook), hook_options(resolved.spec), resolved.arithmetic, false, sink});
+    const StepSink sink = [&errors, i](std::vector<ParameterRecord>& records, std::vector<BucketRecord>&) {
+      errors[i].add_step(records);
+    };
+    specs.push_back(
+        {&compress::hook(resolved.spec.hook), hook_options(resolved.spec), resolved.arithmetic, false, sink});
   }
   Engine<T> engine(stage, specs);
   for (std::size_t i = 0; i < engine.size(); ++i) {
@@ -86,8 +91,8 @@ bool run_pass(const Sweep& sweep, const Pass& pass, SweepResult& result) {
     engine.configuration(i).hazards().look_at_loss_scale(sweep.reader);
   }
 
-  dump::StepStream<T> stream(sweep.reader, pass.selection.step_indices, pass.selection.process_ranks, pass.selection.layout,
-                             pass.memory.steps_in_memory);
+  dump::StepStream<T> stream(sweep.reader, pass.selection.step_indices, pass.selection.process_ranks,
+                             pass.selection.layout, pass.memory.steps_in_memory);
   std::vector<std::int64_t> steps;
   bool complete = true;
   while (true) {
@@ -103,7 +108,8 @@ bool run_pass(const Sweep& sweep, const Pass& pass, SweepResult& result) {
   result.seconds_read += stream.seconds_reading();
   for (std::size_t i = 0; i < engine.size(); ++i) {
     ConfigurationResult& configuration = result.configurations[pass.members[i]];
-    summarize(engine.configuration(i), errors[i], *specs[i].entry, static_cast<std::int64_t>(steps.size()), configuration.summary);
+    summarize(engine.configuration(i), errors[i], *specs[i].entry, static_cast<std::int64_t>(steps.size()),
+              configuration.summary);
     configuration.parameters = errors[i].parameters();
   }
   if (complete) result.steps = std::move(steps);
@@ -114,7 +120,8 @@ bool run_pass(const Sweep& sweep, const Pass& pass, SweepResult& result) {
 void drop_unfinished(SweepResult& result, const std::vector<std::size_t>& finished) {
   std::vector<ConfigurationResult> kept;
   for (std::size_t i = 0; i < result.configurations.size(); ++i) {
-    if (std::find(finished.begin(), finished.end(), i) != finished.end()) kept.push_back(std::move(result.configurations[i]));
+    if (std::find(finished.begin(), finished.end(), i) != finished.end())
+      kept.push_back(std::move(result.configurations[i]));
   }
   result.configurations = std::move(kept);
 }
@@ -150,7 +157,8 @@ SweepResult run_sweep(const std::vector<ReplaySpec>& configurations, const Repla
   for (const Pass& pass : passes) {
     const Sweep sweep{environment, reader, resolved, progress};
     result.state_bytes = std::max(result.state_bytes, pass.memory.state_bytes);
-    result.complete = pass.dtype == DType::float64 ? run_pass<double>(sweep, pass, result) : run_pass<float>(sweep, pass, result);
+    result.complete =
+        pass.dtype == DType::float64 ? run_pass<double>(sweep, pass, result) : run_pass<float>(sweep, pass, result);
     if (!result.complete) break;
     ++result.passes;
     finished.insert(finished.end(), pass.members.begin(), pass.members.end());

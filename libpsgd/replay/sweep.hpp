@@ -26,8 +26,9 @@ struct Grid {
   std::vector<DType> dtype;
 };
 
-/// Every combination once, the last knob changing fastest. Knobs that a hook does not know do not multiply its configurations.
-/// Throws Error::usage naming the combination when one contradicts itself, and when a list names a value twice.
+/// Every combination once, the last knob changing fastest. Knobs that a hook does not know do not multiply its
+/// configurations. Throws Error::usage naming the combination when one contradicts itself, and when a list names a
+/// value twice.
 std::vector<ReplaySpec> expand(const ReplaySpec& base, const Grid& grid);
 
 /// "powersgd r=4 seed=1": what tells this configuration from the others of a grid; "" when there is only one.
@@ -55,12 +56,13 @@ struct SweepResult {
   std::vector<ConfigurationResult> configurations;  ///< in the order given; without those a stop left undone
 };
 
-/// Replays all configurations on one dump, each recorded gradient read once a pass: K fused configurations, W process ranks and S
-/// distinct starts keep K + S·W model-sized states. When they exceed the memory limit, or configurations differ in computing type
-/// or bucket padding, several passes are made. Results equal separate replays bit for bit, times aside.
+/// Replays all configurations on one dump, each recorded gradient read once a pass: K fused configurations, W process
+/// ranks and S distinct starts keep K + S·W model-sized states. When they exceed the memory limit, or configurations
+/// differ in computing type or bucket padding, several passes are made. Results equal separate replays bit for bit,
+/// times aside.
 ///
-/// `configurations` share files, steps, process ranks, parameters, memory limit, threads, backend and transport: the first one's
-/// count. Throws as run_replay.
+/// `configurations` share files, steps, process ranks, parameters, memory limit, threads, backend and transport: the
+/// first one's count. Throws as run_replay.
 SweepResult run_sweep(const std::vector<ReplaySpec>& configurations, const ReplayEnvironment& environment = {});
 
 }  // namespace psgd::replay

@@ -11,7 +11,9 @@ namespace {
 
 constexpr std::int64_t cache_line_elements = 16;  // 64 bytes of float32, 128 of float64
 
-std::int64_t round_up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
 
 void check_bucket(std::span<const Parameter> parameters, const std::vector<std::size_t>& members) {
   const Parameter& first = parameters[members.front()];
@@ -23,13 +25,14 @@ void check_bucket(std::span<const Parameter> parameters, const std::vector<std::
                          to_string(first.dtype), current.name, to_string(current.dtype));
     }
     if (before.offset + numel(before.shape) > current.offset) {
-      throw Error::input("bucket {}: \"{}\" and \"{}\" overlap (offsets {} and {})", first.bucket, before.name, current.name,
-                         before.offset, current.offset);
+      throw Error::input("bucket {}: \"{}\" and \"{}\" overlap (offsets {} and {})", first.bucket, before.name,
+                         current.name, before.offset, current.offset);
     }
   }
 }
 
-Bucket place_bucket(std::span<const Parameter> parameters, const std::vector<std::size_t>& members, std::int64_t begin) {
+Bucket place_bucket(std::span<const Parameter> parameters, const std::vector<std::size_t>& members,
+                    std::int64_t begin) {
   Bucket bucket;
   bucket.index = parameters[members.front()].bucket;
   bucket.dtype = parameters[members.front()].dtype;
@@ -46,7 +49,8 @@ Bucket place_bucket(std::span<const Parameter> parameters, const std::vector<std
 
 }  // namespace
 
-void assign_default_buckets(std::span<Parameter> parameters, std::int64_t first_bucket_bytes, std::int64_t bucket_bytes) {
+void assign_default_buckets(std::span<Parameter> parameters, std::int64_t first_bucket_bytes,
+                            std::int64_t bucket_bytes) {
   // The reducer fills one open bucket for each dtype and numbers buckets by the first parameter they received.
   struct Open {
     std::int64_t limit;
@@ -82,7 +86,8 @@ std::int64_t square_side(std::int64_t length) {
   return side;
 }
 
-GradientLayout layout_gradients(std::span<const Parameter> parameters, std::span<const std::size_t> chosen, BucketPadding padding) {
+GradientLayout layout_gradients(std::span<const Parameter> parameters, std::span<const std::size_t> chosen,
+                                BucketPadding padding) {
   std::map<std::int32_t, std::vector<std::size_t>> by_bucket;
   for (const std::size_t parameter : chosen) by_bucket[parameters[parameter].bucket].push_back(parameter);
 

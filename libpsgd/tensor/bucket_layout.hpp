@@ -61,8 +61,8 @@ enum class BucketPadding {
   square,  ///< capacity = square_side(length)²
 };
 
-/// Lays out the chosen parameters. Within a bucket tensors are ordered by offset and packed, so leaving some out closes the
-/// gap. Throws Error::input when tensors of a bucket overlap or differ in dtype.
+/// Lays out the chosen parameters. Within a bucket tensors are ordered by offset and packed, so leaving some out closes
+/// the gap. Throws Error::input when tensors of a bucket overlap or differ in dtype.
 GradientLayout layout_gradients(std::span<const Parameter> parameters, std::span<const std::size_t> chosen,
                                 BucketPadding padding = BucketPadding::none);
 

@@ -16,7 +16,8 @@ std::int64_t numel(const Shape& shape) {
   if (empty) return 0;
   std::int64_t product = 1;
   for (const std::int64_t extent : shape) {
-    if (extent > limit / product) throw Error::input("the extents {} multiply to more than 2^60 elements", to_string(shape));
+    if (extent > limit / product)
+      throw Error::input("the extents {} multiply to more than 2^60 elements", to_string(shape));
     product *= extent;
   }
   return product;
@@ -32,15 +33,19 @@ MatrixExtents matrix_extents(const Shape& shape) {
 
 std::string_view to_string(MemoryFormat format) {
   switch (format) {
-    case MemoryFormat::channels_last: return "channels_last";
-    case MemoryFormat::channels_last_3d: return "channels_last_3d";
-    case MemoryFormat::contiguous: break;
+    case MemoryFormat::channels_last:
+      return "channels_last";
+    case MemoryFormat::channels_last_3d:
+      return "channels_last_3d";
+    case MemoryFormat::contiguous:
+      break;
   }
   return "contiguous_format";
 }
 
 MemoryFormat memory_format_from_string(std::string_view name) {
-  if (constexpr std::string_view prefix = "torch."; name.substr(0, prefix.size()) == prefix) name.remove_prefix(prefix.size());
+  if (constexpr std::string_view prefix = "torch."; name.substr(0, prefix.size()) == prefix)
+    name.remove_prefix(prefix.size());
   if (name == "contiguous_format" || name == "contiguous") return MemoryFormat::contiguous;
   if (name == "channels_last") return MemoryFormat::channels_last;
   if (name == "channels_last_3d") return MemoryFormat::channels_last_3d;

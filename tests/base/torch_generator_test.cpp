@@ -12,15 +12,14 @@
 #include "libpsgd/base/error.hpp"
 #include "tests/support/sha256.hpp"
 
-// Expected values: torch 1.13.1 on x86-64; hashes are the first 12 digits of SHA-256 over the raw little-endian numbers.
+// Expected values: torch 1.13.1 on x86-64; hashes are the first 12 digits of SHA-256 over the raw little-endian
+// numbers.
 namespace psgd {
 namespace {
 
 constexpr std::uint64_t kSeed = 209652396;  // the first seed a hook with random_seed 0 draws
 
-std::string hash_of(std::span<const std::byte> bytes) {
-  return test::Sha256::hex(bytes).substr(0, 12);
-}
+std::string hash_of(std::span<const std::byte> bytes) { return test::Sha256::hex(bytes).substr(0, 12); }
 
 template <typename Real>
 std::vector<Real> randn(TorchGenerator& generator, std::size_t size) {
@@ -64,8 +63,8 @@ struct SizeCase {
 
 TEST(TorchGenerator, RandnMatchesTorchForEverySizeClass) {
   const SizeCase cases[] = {
-      {5, "d03bd762cd2f", "abbf8df100fd"},        {16, "07dfa250a649", "23851fbe6dea"},
-      {17, "a29437d4e93e", "1c3e15834a99"},       {100, "93b77f8114e1", "7b1938e94fc3"},
+      {5, "d03bd762cd2f", "abbf8df100fd"},       {16, "07dfa250a649", "23851fbe6dea"},
+      {17, "a29437d4e93e", "1c3e15834a99"},      {100, "93b77f8114e1", "7b1938e94fc3"},
       {100'000, "03f17bf7d439", "e578a97d7f67"},
   };
   for (const SizeCase& expected : cases) {
@@ -161,7 +160,8 @@ TEST(TorchGenerator, RefusesAnUnsoundState) {
 }
 
 TEST(TorchGenerator, AZeroUniformGivesPositiveZero) {
-  // An engine of zeros draws only zeros: the radius is sqrt(-2 ln 1) = -0, which torch turns into +0 by adding the mean.
+  // An engine of zeros draws only zeros: the radius is sqrt(-2 ln 1) = -0, which torch turns into +0 by adding the
+  // mean.
   TorchGenerator generator(0);
   generator.set_state({});
   for (const std::size_t size : {4U, 16U}) {

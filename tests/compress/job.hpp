@@ -16,12 +16,13 @@ namespace psgd::test {
 
 enum class Members { fused, per_rank };
 
-/// A job in memory: parameters of given shapes in one or several buckets, W process ranks with random gradients, and a hook.
+/// A job in memory: parameters of given shapes in one or several buckets, W process ranks with random gradients, and a
+/// hook.
 template <class T>
 class Job {
  public:
-  Job(std::string hook, const compress::HookOptions& options, std::vector<Shape> shapes, std::size_t ranks, Members members,
-      std::size_t tensors_per_bucket = 100)
+  Job(std::string hook, const compress::HookOptions& options, std::vector<Shape> shapes, std::size_t ranks,
+      Members members, std::size_t tensors_per_bucket = 100)
       : ranks_(ranks), members_(members), pool_(2), backend_(backend::cpu<T>(pool_)) {
     std::vector<std::size_t> chosen;
     for (std::size_t i = 0; i < shapes.size(); ++i) {
@@ -100,7 +101,9 @@ class Job {
   [[nodiscard]] T gradient(std::size_t rank, std::int64_t i) const { return gradients_[rank][at(i)]; }
   [[nodiscard]] std::size_t members() const { return members_ == Members::fused ? 1 : ranks_; }
   /// What member `member` brought to the step: its gradient.
-  [[nodiscard]] T input(std::size_t member, std::int64_t i) const { return members_ == Members::fused ? mean(i) : gradient(member, i); }
+  [[nodiscard]] T input(std::size_t member, std::int64_t i) const {
+    return members_ == Members::fused ? mean(i) : gradient(member, i);
+  }
   [[nodiscard]] T error(std::size_t member, const Bucket& bucket, std::int64_t i) {
     const auto position = static_cast<std::size_t>(&bucket - layout_.buckets.data());
     const T* const memory = hook_->error_memory(position, member);

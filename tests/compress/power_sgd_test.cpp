@@ -19,7 +19,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// Vectors, one row, one column, a rank above a dimension, one element, nothing, primes.
-const std::vector<Shape> awkward_shapes{{13}, {1, 40}, {40, 1}, {2, 90}, {1}, {0, 5}, {5, 0}, {31, 37}, {16, 3, 3, 3}, {31, 37}};
+const std::vector<Shape> awkward_shapes{{13},   {1, 40}, {40, 1},  {2, 90},       {1},
+                                        {0, 5}, {5, 0},  {31, 37}, {16, 3, 3, 3}, {31, 37}};
 
 TEST(ShouldCompress, IsStrictAndClipsTheRank) {
   EXPECT_FALSE(should_compress(4, 4, 1, 2).compress);  // 8·2 = 16 is not below 16
@@ -39,7 +40,8 @@ void expect_original_is_averaged_plus_residual(Job<T>& job, int steps, double to
     std::vector<std::vector<T>> errors(job.members());
     for (std::size_t member = 0; member < job.members(); ++member) {
       for (const Bucket& bucket : job.layout().buckets) {
-        for (std::int64_t i = bucket.begin; i < bucket.begin + bucket.length; ++i) errors[member].push_back(job.error(member, bucket, i));
+        for (std::int64_t i = bucket.begin; i < bucket.begin + bucket.length; ++i)
+          errors[member].push_back(job.error(member, bucket, i));
       }
     }
     const bool feeds_back = job.hook().feeds_back_now();
@@ -51,7 +53,8 @@ void expect_original_is_averaged_plus_residual(Job<T>& job, int steps, double to
         for (std::int64_t i = bucket.begin; i < bucket.begin + bucket.length; ++i, ++at) {
           const double original = static_cast<double>(job.input(member, i)) + static_cast<double>(errors[member][at]);
           const double sum = static_cast<double>(job.averaged(i)) + static_cast<double>(job.error(member, bucket, i));
-          ASSERT_NEAR(original, sum, tolerance * (1 + std::abs(original))) << "step " << step << " member " << member << " element " << i;
+          ASSERT_NEAR(original, sum, tolerance * (1 + std::abs(original)))
+              << "step " << step << " member " << member << " element " << i;
         }
       }
     }
@@ -89,7 +92,8 @@ class FusedAgainstPerRank : public ::testing::TestWithParam<const char*> {};
 TEST_P(FusedAgainstPerRank, AgreesTo1e10InDouble) {
   for (const std::int64_t rank : {1, 2, 4}) {
     Job<double> fused(GetParam(), test::hook_options(rank), {{64, 40}, {64, 40}, {33, 70}, {50}}, 5, Members::fused, 2);
-    Job<double> per_rank(GetParam(), test::hook_options(rank), {{64, 40}, {64, 40}, {33, 70}, {50}}, 5, Members::per_rank, 2);
+    Job<double> per_rank(GetParam(), test::hook_options(rank), {{64, 40}, {64, 40}, {33, 70}, {50}}, 5,
+                         Members::per_rank, 2);
     for (unsigned step = 0; step < 8; ++step) {
       fused.set_random_gradients(step);
       per_rank.set_random_gradients(step);
@@ -144,7 +148,8 @@ TEST(PowerSGD, LocalResidualsLeaveTheOutputAlone) {
     second.set_random_gradients(step);
     first.step();
     second.step();
-    for (std::int64_t i = 0; i < first.layout().buckets[0].length; ++i) ASSERT_NEAR(first.averaged(i), second.averaged(i), 1e-12);
+    for (std::int64_t i = 0; i < first.layout().buckets[0].length; ++i)
+      ASSERT_NEAR(first.averaged(i), second.averaged(i), 1e-12);
   }
   const auto& one = first.hook().outcome(0).tensors[0].members;
   const auto& other = second.hook().outcome(0).tensors[0].members;
@@ -172,15 +177,19 @@ TEST(PowerSGD, LogsWhatPyTorchLogsAtItsMoments) {
     job.set_random_gradients(step);
     job.step();
   }
-  EXPECT_THAT(job.log(),
-              ElementsAre("PowerSGD config: matrix_approximation_rank = 1; start_powerSGD_iter = 2; min_compression_rate = 2; "
-                          "orthogonalization_epsilon = 0; use_error_feedback = True; warm_start = True; random_seed = 0; "
-                          "compression_stats_logging_frequency = 2; batch_tensors_with_same_shape = False",
-                          "Start to apply PowerSGD after 2 iterations.", "A zero tensor of length 320 that represents local error is created.",
-                          "Allocating contiguous memory of length 24 for Ps, and of length 24 for Qs, respectively.",
-                          "Start to apply PowerSGD after 2 iterations.", "A zero tensor of length 3 that represents local error is created.",
-                          "Compression stats: iter 2, total before compression 323, total after compression 51, rate 6.333333333333333",
-                          "Allocating contiguous memory of length 0 for Ps, and of length 0 for Qs, respectively."));
+  EXPECT_THAT(
+      job.log(),
+      ElementsAre(
+          "PowerSGD config: matrix_approximation_rank = 1; start_powerSGD_iter = 2; min_compression_rate = 2; "
+          "orthogonalization_epsilon = 0; use_error_feedback = True; warm_start = True; random_seed = 0; "
+          "compression_stats_logging_frequency = 2; batch_tensors_with_same_shape = False",
+          "Start to apply PowerSGD after 2 iterations.",
+          "A zero tensor of length 320 that represents local error is created.",
+          "Allocating contiguous memory of length 24 for Ps, and of length 24 for Qs, respectively.",
+          "Start to apply PowerSGD after 2 iterations.",
+          "A zero tensor of length 3 that represents local error is created.",
+          "Compression stats: iter 2, total before compression 323, total after compression 51, rate 6.333333333333333",
+          "Allocating contiguous memory of length 0 for Ps, and of length 0 for Qs, respectively."));
 }
 
 TEST(PowerSGD, RefusesWhatPyTorchRefuses) {
@@ -191,7 +200,8 @@ TEST(PowerSGD, RefusesWhatPyTorchRefuses) {
     FAIL() << "not refused";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::usage);
-    EXPECT_THAT(error.what(), HasSubstr("Expect `start_powerSGD_iter` > 1 if `use_error_feedback` or `warm_start` is enabled"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("Expect `start_powerSGD_iter` > 1 if `use_error_feedback` or `warm_start` is enabled"));
   }
   options.power_sgd.use_error_feedback = false;
   options.power_sgd.warm_start = false;
@@ -222,7 +232,8 @@ TEST(PowerSGD, BatchingChangesTheNumbersOnlyWhereDrawsDiffer) {
       other.step();
     }
     double sum = 0;
-    for (std::int64_t i = 0; i < one.layout().buckets[0].length; ++i) sum += std::abs(one.averaged(i) - other.averaged(i));
+    for (std::int64_t i = 0; i < one.layout().buckets[0].length; ++i)
+      sum += std::abs(one.averaged(i) - other.averaged(i));
     return sum;
   };
   EXPECT_GT(output_distance({{20, 25}, {20, 25}}), 1e-3);  // 50 numbers a draw

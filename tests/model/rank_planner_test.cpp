@@ -15,7 +15,8 @@ std::vector<Layer> random_layers(std::mt19937& engine, std::size_t layers, std::
   std::uniform_real_distribution<double> error(0, 1);
   std::vector<Layer> result(layers);
   for (Layer& layer : result) {
-    for (std::size_t i = 0; i < options; ++i) layer.options.push_back({static_cast<std::int64_t>(i), static_cast<double>(cost(engine)), error(engine)});
+    for (std::size_t i = 0; i < options; ++i)
+      layer.options.push_back({static_cast<std::int64_t>(i), static_cast<double>(cost(engine)), error(engine)});
   }
   return result;
 }

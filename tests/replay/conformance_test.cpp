@@ -1,5 +1,5 @@
-// Every configuration that PyTorch's own hooks were run with, in both arithmetics. PSGD_CONFORMANCE names a folder with the full
-// recordings; without it the committed subset serves.
+// Every configuration that PyTorch's own hooks were run with, in both arithmetics. PSGD_CONFORMANCE names a folder with
+// the full recordings; without it the committed subset serves.
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,9 @@ std::filesystem::path data_folder() {
   return full != nullptr ? std::filesystem::path(full) : std::filesystem::path(PSGD_SOURCE_DIR) / "tests" / "golden";
 }
 
-double norm(const std::vector<double>& values) { return std::sqrt(std::inner_product(values.begin(), values.end(), values.begin(), 0.0)); }
+double norm(const std::vector<double>& values) {
+  return std::sqrt(std::inner_product(values.begin(), values.end(), values.begin(), 0.0));
+}
 
 double distance(const std::vector<double>& a, const std::vector<double>& b) {
   double sum = 0;
@@ -56,7 +58,10 @@ double distance_up_to_signs(const std::vector<double>& a, const std::vector<doub
 class Comparison {
  public:
   Comparison(const Case& test, const dump::hdf5::Group& expected, const replay::ReplayResult& result)
-      : tolerance_(test.tolerance), expected_(expected), result_(result), whole_buckets_(result.resolved.spec.hook != "powersgd") {}
+      : tolerance_(test.tolerance),
+        expected_(expected),
+        result_(result),
+        whole_buckets_(result.resolved.spec.hook != "powersgd") {}
 
   void compare_records() const {
     const test::Grid gradient = test::read_grid(expected_, "exact_mean_norm");
@@ -71,8 +76,8 @@ class Comparison {
       EXPECT_NEAR(metrics::gradient_norm(record.measurement), gradient.at(step, p), tolerance_ * scale);
       EXPECT_NEAR(metrics::averaged_norm(record.measurement), averaged.at(step, p), tolerance_ * scale);
       if (std::isfinite(error.at(step, p))) {
-        EXPECT_NEAR(metrics::relative_error(record.measurement) * gradient.at(step, p), error.at(step, p) * gradient.at(step, p),
-                    tolerance_ * scale);
+        EXPECT_NEAR(metrics::relative_error(record.measurement) * gradient.at(step, p),
+                    error.at(step, p) * gradient.at(step, p), tolerance_ * scale);
       }
       compare_residuals(record, step, p, scale);
     }
@@ -86,8 +91,10 @@ class Comparison {
     for (std::size_t step = 0; step < counts.rows; ++step) {
       for (; at < result_.bucket_records.size() && result_.bucket_records[at].step == result_.steps[step]; ++at) {
         const replay::BucketRecord& record = result_.bucket_records[at];
-        // The layerwise hook counts every tensor from its start on, whether or not any of a bucket is worth compressing.
-        const bool counted = record.compressed || static_cast<std::int64_t>(step) >= result_.resolved.spec.power_sgd.start_powerSGD_iter;
+        // The layerwise hook counts every tensor from its start on, whether or not any of a bucket is worth
+        // compressing.
+        const bool counted =
+            record.compressed || static_cast<std::int64_t>(step) >= result_.resolved.spec.power_sgd.start_powerSGD_iter;
         if (!counted) continue;
         before += static_cast<double>(record.numel_before);
         after += static_cast<double>(record.numel_after);
@@ -122,7 +129,8 @@ class Comparison {
 
   /// P and Q at the end; `state` is the file that --state-out wrote.
   void compare_factors(const dump::hdf5::File& state) const {
-    EXPECT_EQ(static_cast<double>(state.read_integer("iter")), test::read_grid(expected_, "iter_numel_before_after").at(result_.steps.size() - 1, 0));
+    EXPECT_EQ(static_cast<double>(state.read_integer("iter")),
+              test::read_grid(expected_, "iter_numel_before_after").at(result_.steps.size() - 1, 0));
     for (const char* memory : {"p_memory", "q_memory"}) {
       if (!expected_.has(memory)) continue;
       const dump::hdf5::Group answers = expected_.open_group(memory);
@@ -145,10 +153,12 @@ class Comparison {
     return values;
   }
 
-  [[nodiscard]] double scale_of(const test::Grid& gradient, const test::Grid& averaged, std::size_t step, std::size_t parameter) const {
+  [[nodiscard]] double scale_of(const test::Grid& gradient, const test::Grid& averaged, std::size_t step,
+                                std::size_t parameter) const {
     double sum = 0;
     for (std::size_t p = 0; p < result_.parameters.size(); ++p) {
-      const bool counts = whole_buckets_ ? result_.parameters[p].bucket == result_.parameters[parameter].bucket : p == parameter;
+      const bool counts =
+          whole_buckets_ ? result_.parameters[p].bucket == result_.parameters[parameter].bucket : p == parameter;
       if (counts) sum += std::pow(std::max(gradient.at(step, p), averaged.at(step, p)), 2);
     }
     return std::sqrt(sum);
@@ -165,17 +175,20 @@ class Comparison {
   }
 
   /// Matrices of a bucket lie grouped by shape in first-seen order; each is compared by itself.
-  void compare_factor_list(std::int32_t bucket, bool is_p, const std::vector<double>& values, const std::vector<double>& answer) const {
+  void compare_factor_list(std::int32_t bucket, bool is_p, const std::vector<double>& values,
+                           const std::vector<double>& answer) const {
     std::vector<std::pair<std::size_t, std::size_t>> shapes;  // elements and rank of each factor
     if (whole_buckets_) {
-      shapes.emplace_back(values.size(), static_cast<std::size_t>(result_.resolved.spec.power_sgd.matrix_approximation_rank));
+      shapes.emplace_back(values.size(),
+                          static_cast<std::size_t>(result_.resolved.spec.power_sgd.matrix_approximation_rank));
     } else {
       shapes = factor_shapes(bucket, is_p);
     }
     std::size_t begin = 0;
     for (const auto& [size, rank] : shapes) {
       const auto slice = [&](const std::vector<double>& from) {
-        return std::vector<double>(from.begin() + static_cast<std::ptrdiff_t>(begin), from.begin() + static_cast<std::ptrdiff_t>(begin + size));
+        return std::vector<double>(from.begin() + static_cast<std::ptrdiff_t>(begin),
+                                   from.begin() + static_cast<std::ptrdiff_t>(begin + size));
       };
       EXPECT_LE(distance_up_to_signs(slice(values), slice(answer), rank), 10 * tolerance_ * norm(slice(answer)));
       begin += size;
@@ -245,10 +258,13 @@ TEST_P(Conformance, AnswersAsPyTorch) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Recordings, Conformance,
-                         ::testing::Values(Case{"char-lstm-f64", 1e-10, Arithmetic::fused}, Case{"char-lstm-f64", 1e-10, Arithmetic::per_rank},
-                                           Case{"digits-cnn-f32", 5e-5, Arithmetic::fused}, Case{"digits-cnn-f32", 5e-5, Arithmetic::per_rank}),
+                         ::testing::Values(Case{"char-lstm-f64", 1e-10, Arithmetic::fused},
+                                           Case{"char-lstm-f64", 1e-10, Arithmetic::per_rank},
+                                           Case{"digits-cnn-f32", 5e-5, Arithmetic::fused},
+                                           Case{"digits-cnn-f32", 5e-5, Arithmetic::per_rank}),
                          [](const auto& test) {
-                           std::string name = std::string(test.param.recording) + "_" + std::string(replay::to_string(test.param.arithmetic));
+                           std::string name = std::string(test.param.recording) + "_" +
+                                              std::string(replay::to_string(test.param.arithmetic));
                            for (char& c : name) {
                              if (c == '-') c = '_';
                            }

@@ -31,7 +31,9 @@ class Expected {
     return names;
   }
 
-  [[nodiscard]] dump::hdf5::Group group(const std::string& configuration) const { return file_.open_group(configuration); }
+  [[nodiscard]] dump::hdf5::Group group(const std::string& configuration) const {
+    return file_.open_group(configuration);
+  }
 
  private:
   dump::hdf5::File file_;
@@ -61,7 +63,8 @@ inline replay::ReplaySpec spec_of(const dump::hdf5::Group& group) {
   spec.hook = group.read_string("hook");
   compress::PowerSGDOptions& options = spec.power_sgd;
   const auto integer = [&](const char* name, auto& value) {
-    if (group.has_attribute(name)) value = static_cast<std::remove_reference_t<decltype(value)>>(group.read_integer(name));
+    if (group.has_attribute(name))
+      value = static_cast<std::remove_reference_t<decltype(value)>>(group.read_integer(name));
   };
   const auto number = [&](const char* name, double& value) {
     if (group.has_attribute(name)) value = group.read_double(name);

@@ -74,7 +74,9 @@ TEST_F(Hazards, NonFiniteInputNamesStepParameterAndProcessRankOnce) {
 TEST_F(Hazards, NormsBeyondTheTypeAreNotNonFinite) {
   test::DumpBuilder builder;
   builder.add("weight", {24, 20}, DType::float32);
-  builder.value = [](std::size_t step, std::size_t r, std::size_t, std::size_t i) { return 1e38 * std::sin(static_cast<double>(step + 5 * r + i * i)); };
+  builder.value = [](std::size_t step, std::size_t r, std::size_t, std::size_t i) {
+    return 1e38 * std::sin(static_cast<double>(step + 5 * r + i * i));
+  };
   const auto hazards = hazards_of(builder, rank(1));
   EXPECT_EQ(find(hazards, HazardKind::non_finite_input, "weight"), nullptr);
 }

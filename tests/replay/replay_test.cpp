@@ -99,13 +99,14 @@ TEST_P(CutInTwo, GoesOnBitByBit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Hooks, CutInTwo,
-                         ::testing::Values(std::tuple("powersgd", Arithmetic::fused, true, compress::Residual::averaged),
-                                           std::tuple("powersgd", Arithmetic::per_rank, true, compress::Residual::averaged),
-                                           std::tuple("powersgd", Arithmetic::per_rank, false, compress::Residual::local),
-                                           std::tuple("powersgd", Arithmetic::fused, false, compress::Residual::averaged),
-                                           std::tuple("batched", Arithmetic::fused, true, compress::Residual::averaged),
-                                           std::tuple("batched", Arithmetic::per_rank, true, compress::Residual::averaged)));
+INSTANTIATE_TEST_SUITE_P(
+    Hooks, CutInTwo,
+    ::testing::Values(std::tuple("powersgd", Arithmetic::fused, true, compress::Residual::averaged),
+                      std::tuple("powersgd", Arithmetic::per_rank, true, compress::Residual::averaged),
+                      std::tuple("powersgd", Arithmetic::per_rank, false, compress::Residual::local),
+                      std::tuple("powersgd", Arithmetic::fused, false, compress::Residual::averaged),
+                      std::tuple("batched", Arithmetic::fused, true, compress::Residual::averaged),
+                      std::tuple("batched", Arithmetic::per_rank, true, compress::Residual::averaged)));
 
 TEST(Replay, StopsBetweenStepsAndSaysSo) {
   ReplaySpec spec = digits();
@@ -130,7 +131,8 @@ TEST(Replay, ChoosesStepsRanksAndParameters) {
   const ReplayResult result = run_replay(spec);
   EXPECT_THAT(result.steps, ElementsAre(22, 23, 24, 25));
   EXPECT_THAT(result.process_ranks, ElementsAre(1));
-  for (const ReplayedParameter& parameter : result.parameters) EXPECT_THAT(parameter.name, AllOf(HasSubstr("blocks."), ::testing::Not(HasSubstr("bias"))));
+  for (const ReplayedParameter& parameter : result.parameters)
+    EXPECT_THAT(parameter.name, AllOf(HasSubstr("blocks."), ::testing::Not(HasSubstr("bias"))));
   EXPECT_THAT(csv(result), HasSubstr("residual_norm_rank1"));
 }
 
@@ -143,7 +145,8 @@ TEST(Replay, OneProcessRankMeansTheSameInBothArithmetics) {
   const ReplayResult per_rank = run_replay(spec);
   ASSERT_EQ(fused.records.size(), per_rank.records.size());
   for (std::size_t i = 0; i < fused.records.size(); ++i) {
-    EXPECT_NEAR(metrics::relative_error(fused.records[i].measurement), metrics::relative_error(per_rank.records[i].measurement), 1e-10);
+    EXPECT_NEAR(metrics::relative_error(fused.records[i].measurement),
+                metrics::relative_error(per_rank.records[i].measurement), 1e-10);
     EXPECT_NEAR(fused.records[i].residual_norms[0], per_rank.records[i].residual_norms[0], 1e-10);
   }
 }
@@ -151,17 +154,30 @@ TEST(Replay, OneProcessRankMeansTheSameInBothArithmetics) {
 TEST(Replay, RefusesWhatDoesNotFit) {
   const auto usage = [](auto change) { return failure(ErrorKind::usage, change); };
   const auto input = [](auto change) { return failure(ErrorKind::input, change); };
-  EXPECT_THAT(usage([](ReplaySpec& spec) { spec.hook = "zip"; }), HasSubstr("unknown hook \"zip\" (known: powersgd, batched, original, none"));
-  EXPECT_THAT(usage([](ReplaySpec& spec) { spec.orthogonalization = "svd"; }), HasSubstr("unknown orthogonalization \"svd\""));
-  EXPECT_THAT(usage([](ReplaySpec& spec) { spec.parameters = {"nothing*"}; }), HasSubstr("--parameters: \"nothing*\" matches no parameter"));
+  EXPECT_THAT(usage([](ReplaySpec& spec) { spec.hook = "zip"; }),
+              HasSubstr("unknown hook \"zip\" (known: powersgd, batched, original, none"));
+  EXPECT_THAT(usage([](ReplaySpec& spec) { spec.orthogonalization = "svd"; }),
+              HasSubstr("unknown orthogonalization \"svd\""));
+  EXPECT_THAT(usage([](ReplaySpec& spec) { spec.parameters = {"nothing*"}; }),
+              HasSubstr("--parameters: \"nothing*\" matches no parameter"));
   EXPECT_THAT(usage([](ReplaySpec& spec) { spec.exclude = {"*"}; }), HasSubstr("leave no parameter"));
   EXPECT_THAT(usage([](ReplaySpec& spec) { spec.process_ranks = {0, 0}; }), HasSubstr("names 0 twice"));
-  EXPECT_THAT(usage([](ReplaySpec& spec) { spec.power_sgd.start_powerSGD_iter = 0; }), HasSubstr("Expect `start_powerSGD_iter` > 1"));
-  EXPECT_THAT(input([](ReplaySpec& spec) { spec.process_ranks = {0, 7}; }), HasSubstr("process rank 7 was not recorded"));
-  EXPECT_THAT(input([](ReplaySpec& spec) { spec.steps = {500, 600}; }), AllOf(HasSubstr("500:600"), HasSubstr("20 to 31")));
-  EXPECT_THAT(failure(ErrorKind::unavailable, [](ReplaySpec& spec) { spec.backend = "cuda"; }), HasSubstr("cuda module is not available"));
-  EXPECT_THAT(failure(ErrorKind::unavailable, [](ReplaySpec& spec) { spec.transport = "mpi"; }), HasSubstr("mpi module is not available"));
-  EXPECT_THAT(failure(ErrorKind::unavailable, [](ReplaySpec& spec) { spec.memory_limit = 1 << 20; }), HasSubstr("too small"));
+  EXPECT_THAT(usage([](ReplaySpec& spec) { spec.power_sgd.start_powerSGD_iter = 0; }),
+              HasSubstr("Expect `start_powerSGD_iter` > 1"));
+  EXPECT_THAT(input([](ReplaySpec& spec) {
+                spec.process_ranks = {0, 7};
+              }),
+              HasSubstr("process rank 7 was not recorded"));
+  EXPECT_THAT(input([](ReplaySpec& spec) {
+                spec.steps = {500, 600};
+              }),
+              AllOf(HasSubstr("500:600"), HasSubstr("20 to 31")));
+  EXPECT_THAT(failure(ErrorKind::unavailable, [](ReplaySpec& spec) { spec.backend = "cuda"; }),
+              HasSubstr("cuda module is not available"));
+  EXPECT_THAT(failure(ErrorKind::unavailable, [](ReplaySpec& spec) { spec.transport = "mpi"; }),
+              HasSubstr("mpi module is not available"));
+  EXPECT_THAT(failure(ErrorKind::unavailable, [](ReplaySpec& spec) { spec.memory_limit = 1 << 20; }),
+              HasSubstr("too small"));
   EXPECT_THAT(usage([](ReplaySpec& spec) {
                 spec.residual = compress::Residual::local;
                 spec.arithmetic = Arithmetic::fused;
@@ -181,7 +197,8 @@ TEST(State, LoadsOnlyWhereItBelongs) {
       change(spec);
     });
   };
-  EXPECT_THAT(refused([](ReplaySpec& spec) { spec.arithmetic = Arithmetic::per_rank; }), HasSubstr("arithmetic differs"));
+  EXPECT_THAT(refused([](ReplaySpec& spec) { spec.arithmetic = Arithmetic::per_rank; }),
+              HasSubstr("arithmetic differs"));
   EXPECT_THAT(refused([](ReplaySpec& spec) { spec.dtype = DType::float64; }), HasSubstr("dtype differs"));
   EXPECT_THAT(refused([](ReplaySpec& spec) { spec.process_ranks = {0}; }), HasSubstr("world_size differs"));
   EXPECT_THAT(refused([](ReplaySpec& spec) { spec.hook = "batched"; }), HasSubstr("hook differs"));
@@ -191,7 +208,8 @@ TEST(State, LoadsOnlyWhereItBelongs) {
                 spec.given = {"matrix_approximation_rank"};
               }),
               HasSubstr("matrix_approximation_rank differs"));
-  EXPECT_THAT(failure(ErrorKind::input, [&](ReplaySpec& spec) { spec.state_in = spec.files.front(); }), HasSubstr("not a state file"));
+  EXPECT_THAT(failure(ErrorKind::input, [&](ReplaySpec& spec) { spec.state_in = spec.files.front(); }),
+              HasSubstr("not a state file"));
 }
 
 TEST(Document, HasWhatTheContractSays) {
@@ -208,8 +226,9 @@ TEST(Document, HasWhatTheContractSays) {
   EXPECT_EQ(json["records"].size(), result.records.size());
   const std::vector<std::string> columns = json["columns"];
   EXPECT_THAT(std::vector<std::string>(columns.begin(), columns.begin() + 14),
-              ElementsAre("step", "parameter", "bucket", "rows", "cols", "compressed", "numel_before", "numel_after", "gradient_norm",
-                          "averaged_norm", "relative_error", "cosine", "residual_norm_rank0", "residual_norm_rank1"));
+              ElementsAre("step", "parameter", "bucket", "rows", "cols", "compressed", "numel_before", "numel_after",
+                          "gradient_norm", "averaged_norm", "relative_error", "cosine", "residual_norm_rank0",
+                          "residual_norm_rank1"));
   for (const auto& record : json["records"]) EXPECT_EQ(record.size(), columns.size());
 }
 

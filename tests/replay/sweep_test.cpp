@@ -52,7 +52,8 @@ TEST(Grid, NamesTheCombinationThatContradictsItself) {
   grid.use_error_feedback = {true, false};
   ReplaySpec base = digits();
   base.power_sgd.warm_start = false;
-  EXPECT_THAT(usage_error([&] { expand(base, grid); }), HasSubstr("configuration start=1 feedback=on: Expect `start_powerSGD_iter` > 1"));
+  EXPECT_THAT(usage_error([&] { expand(base, grid); }),
+              HasSubstr("configuration start=1 feedback=on: Expect `start_powerSGD_iter` > 1"));
   grid = {};
   grid.matrix_approximation_rank = {1, 1};
   EXPECT_THAT(usage_error([&] { expand(base, grid); }), HasSubstr("names a value of matrix_approximation_rank twice"));

@@ -9,7 +9,8 @@
 namespace psgd {
 namespace {
 
-Parameter make_parameter(const std::string& name, Shape shape, std::int32_t bucket = -1, std::int64_t offset = 0, DType dtype = DType::float32) {
+Parameter make_parameter(const std::string& name, Shape shape, std::int32_t bucket = -1, std::int64_t offset = 0,
+                         DType dtype = DType::float32) {
   Parameter parameter;
   parameter.name = name;
   parameter.shape = std::move(shape);
@@ -27,8 +28,8 @@ std::vector<std::size_t> all(const std::vector<Parameter>& parameters) {
 
 TEST(DefaultBuckets, ReverseOrderFirstSmallThenLarge) {
   // Limits of 40 and 100 bytes: 10 and 25 elements of float32.
-  std::vector<Parameter> parameters{make_parameter("a", {20}), make_parameter("b", {6}), make_parameter("c", {30}), make_parameter("d", {4}),
-                                    make_parameter("e", {7})};
+  std::vector<Parameter> parameters{make_parameter("a", {20}), make_parameter("b", {6}), make_parameter("c", {30}),
+                                    make_parameter("d", {4}), make_parameter("e", {7})};
   assign_default_buckets(parameters, 40, 100);
   EXPECT_EQ(parameters[4].bucket, 0);
   EXPECT_EQ(parameters[3].bucket, 0);  // 7 + 4 reach the first limit
@@ -40,7 +41,8 @@ TEST(DefaultBuckets, ReverseOrderFirstSmallThenLarge) {
 }
 
 TEST(DefaultBuckets, KeepsElementTypesApart) {
-  std::vector<Parameter> parameters{make_parameter("a", {2}), make_parameter("b", {2}, -1, 0, DType::float16), make_parameter("c", {2})};
+  std::vector<Parameter> parameters{make_parameter("a", {2}), make_parameter("b", {2}, -1, 0, DType::float16),
+                                    make_parameter("c", {2})};
   assign_default_buckets(parameters);
   EXPECT_EQ(parameters[2].bucket, 0);
   EXPECT_EQ(parameters[0].bucket, 0);
@@ -59,7 +61,8 @@ TEST(SquareSide, IsTheCeilingOfTheRoot) {
 }
 
 TEST(Layout, OrdersByOffsetAndAlignsBuckets) {
-  const std::vector<Parameter> parameters{make_parameter("a", {3}, 1, 0), make_parameter("b", {2, 2}, 0, 5), make_parameter("c", {5}, 0, 0)};
+  const std::vector<Parameter> parameters{make_parameter("a", {3}, 1, 0), make_parameter("b", {2, 2}, 0, 5),
+                                          make_parameter("c", {5}, 0, 0)};
   const GradientLayout layout = layout_gradients(parameters, all(parameters));
   ASSERT_EQ(layout.buckets.size(), 2U);
   EXPECT_EQ(layout.buckets[0].tensors[0].parameter, 2U);
@@ -71,7 +74,8 @@ TEST(Layout, OrdersByOffsetAndAlignsBuckets) {
 }
 
 TEST(Layout, ClosesTheGapOfWhatIsLeftOut) {
-  const std::vector<Parameter> parameters{make_parameter("a", {3}, 0, 0), make_parameter("b", {4}, 0, 3), make_parameter("c", {5}, 0, 7)};
+  const std::vector<Parameter> parameters{make_parameter("a", {3}, 0, 0), make_parameter("b", {4}, 0, 3),
+                                          make_parameter("c", {5}, 0, 7)};
   const std::vector<std::size_t> chosen{0, 2};
   const GradientLayout layout = layout_gradients(parameters, chosen);
   EXPECT_EQ(layout.buckets[0].length, 8);
@@ -86,7 +90,8 @@ TEST(Layout, PadsToASquare) {
 }
 
 TEST(Layout, AcceptsEmptyAndScalarTensors) {
-  const std::vector<Parameter> parameters{make_parameter("a", {0, 4}, 0, 3), make_parameter("b", {}, 0, 3), make_parameter("c", {3}, 0, 0)};
+  const std::vector<Parameter> parameters{make_parameter("a", {0, 4}, 0, 3), make_parameter("b", {}, 0, 3),
+                                          make_parameter("c", {3}, 0, 0)};
   const GradientLayout layout = layout_gradients(parameters, all(parameters));
   EXPECT_EQ(layout.buckets[0].length, 4);
   EXPECT_EQ(layout.buckets[0].tensors[2].numel, 1);
