@@ -6,11 +6,16 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 
 namespace psgd::test {
 namespace {
+
+// HDF5's own macros for these are old-style casts.
+constexpr std::size_t variable_length = std::numeric_limits<std::size_t>::max();  // H5T_VARIABLE
+constexpr hid_t all = 0;                                                          // H5S_ALL
 
 hid_t checked(hid_t id) {
   if (id < 0) throw std::runtime_error("HDF5 failed while a test wrote a dump");
@@ -44,7 +49,7 @@ void write_integers(hid_t object, const char* name, const std::vector<std::int64
 
 Handle text_type() {
   const hid_t type = checked(H5Tcopy(H5T_C_S1));
-  H5Tset_size(type, H5T_VARIABLE);
+  H5Tset_size(type, variable_length);
   H5Tset_cset(type, H5T_CSET_UTF8);
   return {type, H5Tclose};
 }
@@ -61,7 +66,7 @@ void write_dataset(hid_t file, const char* name, hid_t type, const std::vector<h
                    hid_t stored) {
   const Handle space = space_of(extents);
   const Handle dataset(H5Dcreate2(file, name, stored, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
-  checked(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data));
+  checked(H5Dwrite(dataset, type, all, all, H5P_DEFAULT, data));
 }
 
 struct ParameterRow {
@@ -118,7 +123,7 @@ void write_gradient(hid_t group, const DumpFile& dump, std::size_t index) {
   checked(H5Pset_chunk(creation, static_cast<int>(chunk.size()), chunk.data()));
   const Handle dataset(
       H5Dcreate2(group, tensor.name.c_str(), H5T_IEEE_F32LE, space, H5P_DEFAULT, creation, H5P_DEFAULT), H5Dclose);
-  if (!values.empty()) checked(H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()));
+  if (!values.empty()) checked(H5Dwrite(dataset, H5T_NATIVE_FLOAT, all, all, H5P_DEFAULT, values.data()));
   write_text(dataset, "name", tensor.name);
   write_text(dataset, "logical_dtype", "float32");
   write_text(dataset, "memory_format", "contiguous");
