@@ -13,13 +13,13 @@ namespace psgd {
 /// 2002 initialization.
 class Mt19937 {
  public:
-  static constexpr std::size_t kWords = 624;
+  static constexpr std::size_t word_count = 624;
 
   /// What a state file stores, in the convention of NumPy's `RandomState.get_state()`: `words` is the key and
   /// `position`, 0 … 624, the index of the next word to hand out; 624 (as right after seeding) means that all are spent
   /// and the next draw renews them first.
   struct State {
-    std::array<std::uint32_t, kWords> words{};
+    std::array<std::uint32_t, word_count> words{};
     std::uint32_t position = 0;
 
     bool operator==(const State&) const = default;
@@ -33,7 +33,7 @@ class Mt19937 {
 
   /// The next word of the sequence, uniform over all 32-bit values.
   std::uint32_t next32() noexcept {
-    if (state_.position == kWords) {
+    if (state_.position == word_count) {
       renew();
     }
     return temper(state_.words[state_.position++]);

@@ -18,8 +18,8 @@ namespace psgd {
 
 namespace {
 
-constexpr std::size_t kBlock = 16;
-constexpr std::size_t kPairs = kBlock / 2;
+constexpr std::size_t block_size = 16;
+constexpr std::size_t block_pairs = block_size / 2;
 
 // ---------------------------------------------------------------------------------------------------------------------------------
 // Single-precision log and sincos, with the polynomials and the order of operations of avx_mathfun.h (in turn those of
@@ -116,24 +116,24 @@ PSGD_ALWAYS_INLINE SinCos cephes_sincos(float x) {
 /// vectorize.
 PSGD_ALWAYS_INLINE void box_muller_block(float* block) {
   constexpr float two_pi = static_cast<float>(2.0 * std::numbers::pi);
-  float radius[kPairs];
-  for (std::size_t j = 0; j < kPairs; ++j) {
+  float radius[block_pairs];
+  for (std::size_t j = 0; j < block_pairs; ++j) {
     radius[j] = -2.0F * cephes_log(1.0F - block[j]);
   }
   for (float& r : radius) {
     r = std::sqrt(r);
   }
-  for (std::size_t j = 0; j < kPairs; ++j) {
-    const SinCos angle = cephes_sincos(two_pi * block[j + kPairs]);
+  for (std::size_t j = 0; j < block_pairs; ++j) {
+    const SinCos angle = cephes_sincos(two_pi * block[j + block_pairs]);
     // PyTorch scales by the standard deviation 1 and adds the mean 0, which makes −0 into +0. (Fused or not, adding 0
     // rounds once.)
     block[j] = radius[j] * angle.cos + 0.0F;
-    block[j + kPairs] = radius[j] * angle.sin + 0.0F;
+    block[j + block_pairs] = radius[j] * angle.sin + 0.0F;
   }
 }
 
 PSGD_ALWAYS_INLINE void box_muller_blocks(std::span<float> blocks) {
-  for (std::size_t i = 0; i + kBlock <= blocks.size(); i += kBlock) {
+  for (std::size_t i = 0; i + block_size <= blocks.size(); i += block_size) {
     box_muller_block(blocks.data() + i);
   }
 }
@@ -147,13 +147,13 @@ void box_muller_baseline(std::span<float> blocks) { box_muller_blocks(blocks); }
 void transform(std::span<float> blocks) { detail::box_muller(blocks, detail::best_instruction_set()); }
 
 void transform(std::span<double> blocks) {
-  for (std::size_t i = 0; i + kBlock <= blocks.size(); i += kBlock) {
+  for (std::size_t i = 0; i + block_size <= blocks.size(); i += block_size) {
     double* block = blocks.data() + i;
-    for (std::size_t j = 0; j < kPairs; ++j) {
+    for (std::size_t j = 0; j < block_pairs; ++j) {
       const double radius = std::sqrt(-2.0 * std::log(1.0 - block[j]));
-      const double theta = 2.0 * std::numbers::pi * block[j + kPairs];
+      const double theta = 2.0 * std::numbers::pi * block[j + block_pairs];
       block[j] = radius * std::cos(theta) + 0.0;
-      block[j + kPairs] = radius * std::sin(theta) + 0.0;
+      block[j + block_pairs] = radius * std::sin(theta) + 0.0;
     }
   }
 }
@@ -161,11 +161,11 @@ void transform(std::span<double> blocks) {
 /// The path for 16 elements or more; `fill_uniform` fills a span with fresh uniforms.
 template <typename Real, typename FillUniform>
 void randn_blocks(std::span<Real> out, FillUniform fill_uniform) {
-  const std::size_t rest = out.size() % kBlock;
+  const std::size_t rest = out.size() % block_size;
   fill_uniform(out);
   transform(out.first(out.size() - rest));
   if (rest != 0) {
-    const std::span<Real> tail = out.last(kBlock);  // overlaps the last whole block, as in PyTorch
+    const std::span<Real> tail = out.last(block_size);  // overlaps the last whole block, as in PyTorch
     fill_uniform(tail);
     transform(tail);
   }
@@ -220,7 +220,7 @@ double TorchGenerator::next_normal() noexcept {
 }
 
 void TorchGenerator::randn(std::span<float> out) noexcept {
-  if (out.size() >= kBlock) {
+  if (out.size() >= block_size) {
     randn_blocks(out, [this](std::span<float> span) {
       for (float& element : span) {
         element = uniform_float();
@@ -234,7 +234,7 @@ void TorchGenerator::randn(std::span<float> out) noexcept {
 }
 
 void TorchGenerator::randn(std::span<double> out) noexcept {
-  if (out.size() >= kBlock) {
+  if (out.size() >= block_size) {
     randn_blocks(out, [this](std::span<double> span) {
       for (double& element : span) {
         element = uniform_double();

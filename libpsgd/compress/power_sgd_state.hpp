@@ -39,8 +39,8 @@ struct CompressionStats {
 /// Source: torch/distributed/algorithms/ddp_comm_hooks/powerSGD_hook.py, class PowerSGDState.
 class PowerSGDState {
  public:
-  /// Validates the options and logs the configuration line.
-  PowerSGDState(const PowerSGDOptions& options, LogSink log);
+  /// Validates what is given and logs the configuration line.
+  PowerSGDState(const PowerSGDOptions& given, LogSink log);
 
   /// `compression_stats()`: cumulative over all compressed iterations.
   [[nodiscard]] CompressionStats compression_stats() const;

@@ -33,6 +33,7 @@ void SquareBucket<T>::run(const BucketGradients<T>& gradients, const std::vector
                           Residual residual, const orthogonalize::Rule& rule, BucketOutcome& outcome) {
   sums_.reset(outcome, !errors.empty());
   std::vector<T*> error_pointers;
+  error_pointers.reserve(errors.size());
   for (const backend::Buffer<T>& error : errors) error_pointers.push_back(error.data());
   IterationStep<T> step;
   step.gradients = gradients.members;

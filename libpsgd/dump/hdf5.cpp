@@ -197,11 +197,15 @@ Group Group::create_group(const std::string& name) {
 
 Dataset Group::open_dataset(const std::string& name, hid_t access) const {
   check_link(name);
-  const std::string path = below(name);
-  Dataset dataset(Handle(call({file(), path}, "open the dataset", H5Dopen2, id(), name.c_str(), access), H5Dclose),
-                  file_name(), path);
+  Dataset dataset = reopen_dataset(name, access);
   refuse_outside_storage(dataset);
   return dataset;
+}
+
+Dataset Group::reopen_dataset(const std::string& name, hid_t access) const {
+  const std::string path = below(name);
+  Handle handle(call({file(), path}, "open the dataset", H5Dopen2, id(), name.c_str(), access), H5Dclose);
+  return {std::move(handle), file_name(), path};
 }
 
 Dataset Group::adopt(Handle dataset, const std::string& name) const {

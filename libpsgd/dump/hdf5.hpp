@@ -163,6 +163,9 @@ class Group : public Object {
   /// Refuses external and virtual storage. `access`: a dataset access property list.
   [[nodiscard]] Dataset open_dataset(const std::string& name, hid_t access = H5P_DEFAULT) const;
 
+  /// Opens once more what open_dataset has looked at before.
+  [[nodiscard]] Dataset reopen_dataset(const std::string& name, hid_t access) const;
+
   /// A dataset of this group that was opened or created by hand.
   [[nodiscard]] Dataset adopt(Handle dataset, const std::string& name) const;
 

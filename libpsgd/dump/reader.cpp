@@ -17,6 +17,9 @@ namespace {
 constexpr std::uint64_t base_budget = std::uint64_t{16} << 20;
 constexpr std::uint64_t budget_per_thread = std::uint64_t{4} << 20;
 
+// An open dataset takes 16 KiB, and opening one as long as reading some tens of KiB.
+constexpr std::size_t most_open_datasets = 1024;
+
 std::vector<RecordedFile> open_all(const std::vector<std::filesystem::path>& paths, bool allow_plugins) {
   if (paths.empty()) throw Error::usage("no dump was given");
   hdf5::allow_plugins(allow_plugins);
@@ -57,7 +60,7 @@ struct Reader::Impl {
         working_bytes(crew.budget()) {
     records.reserve(files.size());
     for (const RecordedFile& file : files) {
-      records.emplace_back(file, crew);
+      records.emplace_back(file, crew, most_open_datasets / files.size());
       working_bytes = std::max(working_bytes, largest_work(file));
     }
   }
@@ -84,16 +87,25 @@ struct Reader::Impl {
     return {&file.series, row, row * file.process_ranks.size() + static_cast<std::size_t>(column.column)};
   }
 
+  // The first element of each process rank's memory, by file.
   template <class T>
-  void read_slot(std::size_t step_index, std::span<const std::int64_t> process_ranks, const TensorSlot& slot,
-                 std::span<T* const> out) {
-    std::vector<std::vector<Target<T>>> targets(files.size());
+  [[nodiscard]] std::vector<std::vector<Target<T>>> targets(std::span<const std::int64_t> process_ranks,
+                                                            std::span<T* const> out) const {
+    std::vector<std::vector<Target<T>>> result(files.size());
     for (std::size_t i = 0; i < process_ranks.size(); ++i) {
       const Merged::Column column = merged.columns[index_of(process_ranks[i])];
-      targets[column.file].push_back({column.column, out[i] + slot.begin});
+      result[column.file].push_back({column.column, out[i]});
     }
+    return result;
+  }
+
+  template <class T>
+  void read_slot(std::size_t step_index, const TensorSlot& slot, const std::vector<std::vector<Target<T>>>& memory) {
+    std::vector<Target<T>> tensors;
     for (std::size_t file = 0; file < files.size(); ++file) {
-      records[file].template read<T>(slot.parameter, merged.rows[file][step_index], targets[file]);
+      tensors = memory[file];
+      for (Target<T>& tensor : tensors) tensor.tensor += slot.begin;
+      records[file].template read<T>(slot.parameter, merged.rows[file][step_index], tensors);
     }
   }
 };
@@ -119,13 +131,14 @@ void Reader::read_step(std::size_t step_index, std::span<const std::int64_t> pro
     throw Error::internal("read_step: step index {} of {}, {} process ranks, {} buffers", step_index,
                           described.steps.size(), process_ranks.size(), out.size());
   }
+  const auto memory = impl_->targets(process_ranks, out);
   try {
     for (const Bucket& bucket : layout.buckets) {
       for (const TensorSlot& slot : bucket.tensors) {
         if (slot.numel != numel(described.parameters.at(slot.parameter).shape)) {
           throw Error::internal("read_step: the layout was made for other parameters");
         }
-        impl_->read_slot(step_index, process_ranks, slot, out);
+        impl_->read_slot(step_index, slot, memory);
       }
     }
   } catch (...) {

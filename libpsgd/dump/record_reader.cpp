@@ -12,8 +12,6 @@ namespace {
 using hdf5::call;
 using hdf5::Dataset;
 
-// An open dataset takes some kilobytes, and opening one takes less than reading a tensor of more than a few.
-constexpr std::size_t most_open_datasets = 4096;
 // Pieces that are converted: large enough for the library's overhead to vanish, small enough to stay in a core's cache.
 constexpr std::int64_t piece_bytes = std::int64_t{256} << 10;
 
@@ -98,17 +96,22 @@ std::uint64_t largest_work(const RecordedFile& file) {
   return largest;
 }
 
-RecordReader::RecordReader(const RecordedFile& file, Crew& crew)
-    : file_(file), crew_(crew), open_(std::min(most_open_datasets, file.datasets.size())) {}
+RecordReader::RecordReader(const RecordedFile& file, Crew& crew, std::size_t most_open)
+    : file_(file),
+      crew_(crew),
+      access_(chunk_cache(file.gradients.place(), 0)),
+      open_(std::min(most_open, file.datasets.size())) {}
 
 const Dataset& RecordReader::open(std::size_t parameter, Dataset& transient) {
   Dataset& dataset = parameter < open_.size() ? open_[parameter] : transient;
   if (dataset.id() >= 0) return dataset;
   const GradientDataset& described = file_.datasets[parameter];
-  const bool library_inflates = described.route == GradientDataset::Route::library && described.is_filtered();
-  const hdf5::Handle access =
-      chunk_cache(file_.gradients.place(), library_inflates ? described.storage.chunk_bytes : 0);
-  dataset = file_.gradients.open_dataset(described.link, access.get());
+  if (described.route == GradientDataset::Route::library && described.is_filtered()) {
+    const hdf5::Handle cached = chunk_cache(file_.gradients.place(), described.storage.chunk_bytes);
+    dataset = file_.gradients.reopen_dataset(described.link, cached.get());
+  } else {
+    dataset = file_.gradients.reopen_dataset(described.link, access_.get());
+  }
   return dataset;
 }
 

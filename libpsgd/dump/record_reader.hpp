@@ -26,7 +26,8 @@ std::uint64_t largest_work(const RecordedFile& file);
 /// converting is work for the crew, whose finish() has to be called before the values are looked at.
 class RecordReader {
  public:
-  RecordReader(const RecordedFile& file, Crew& crew);
+  /// Keeps up to `most_open` datasets open between calls.
+  RecordReader(const RecordedFile& file, Crew& crew, std::size_t most_open);
 
   /// Reads record `row` of a parameter for each target. Throws Error::input for what was never written or cannot be
   /// read.
@@ -52,6 +53,7 @@ class RecordReader {
 
   const RecordedFile& file_;
   Crew& crew_;
+  hdf5::Handle access_;
   std::vector<hdf5::Dataset> open_;  // of the first parameters; the others are opened when they are read
 };
 

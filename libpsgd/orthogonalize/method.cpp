@@ -35,11 +35,11 @@ void run(const Method& method, backend::Backend<T>& backend, std::span<const bac
 std::span<const Method> methods() { return table; }
 
 const Method& method(std::string_view name) {
+  std::vector<std::string_view> names;
   for (const Method& candidate : table) {
     if (candidate.name == name) return candidate;
+    names.push_back(candidate.name);
   }
-  std::vector<std::string_view> names;
-  for (const Method& candidate : table) names.push_back(candidate.name);
   throw Error::usage("unknown orthogonalization \"{}\" (known: auto, {})", name, fmt::join(names, ", "));
 }
 

@@ -10,7 +10,7 @@ namespace {
 using report::Cell;
 using report::Json;
 
-Json names(const std::vector<std::string>& values) { return Json(values); }
+Json names(const std::vector<std::string>& values) { return values; }
 
 Json path_or_null(const std::optional<std::filesystem::path>& path) {
   return path ? Json(path->string()) : Json(nullptr);

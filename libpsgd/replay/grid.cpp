@@ -116,6 +116,7 @@ std::vector<ReplaySpec> expand(const ReplaySpec& base, const Grid& grid) {
 
 std::vector<std::string> labels(const std::vector<ReplaySpec>& configurations) {
   std::vector<std::vector<std::pair<std::string, std::string>>> all;
+  all.reserve(configurations.size());
   for (const ReplaySpec& spec : configurations) all.push_back(knobs(spec));
   std::vector<std::string> result(configurations.size());
   if (all.empty()) return result;

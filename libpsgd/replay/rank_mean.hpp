@@ -17,6 +17,7 @@ class RankMean {
   // The sets of deviations refer to the segments here.
   RankMean(const RankMean&) = delete;
   RankMean& operator=(const RankMean&) = delete;
+  ~RankMean() = default;
 
   /// A further set; nothing is kept in it before it begins. With one process rank deviations are zero and need no set.
   Deviations<T>& add_deviations();

@@ -203,7 +203,7 @@ void read_deviations(const hdf5::File& file, const GradientLayout& layout, std::
 
 Mt19937::State read_rng(const hdf5::File& file) {
   Mt19937::State state;
-  file.read("rng", std::span<std::uint32_t>(state.words), {static_cast<std::int64_t>(Mt19937::kWords)});
+  file.read("rng", std::span<std::uint32_t>(state.words), {static_cast<std::int64_t>(Mt19937::word_count)});
   state.position = static_cast<std::uint32_t>(file.open_dataset("rng").read_integer("position"));
   return state;
 }
@@ -252,7 +252,7 @@ void save_state(dump::PendingFile& pending, const ResolvedSpec& resolved, const 
   const compress::PowerSGDState& state = *configuration.hook().state();
   write_header(file, header_of(resolved, static_cast<std::int64_t>(selection.process_ranks.size()), state));
   file.write("rng", std::span<const std::uint32_t>(state.rng.state().words),
-             {static_cast<std::int64_t>(Mt19937::kWords)});
+             {static_cast<std::int64_t>(Mt19937::word_count)});
   file.open_dataset("rng").write_integer("position", state.rng.state().position);
   write_memory(file, resolved, configuration);
   if (resolved.arithmetic == Arithmetic::fused) write_deviations(file, selection, configuration);

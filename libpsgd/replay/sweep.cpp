@@ -29,6 +29,7 @@ struct Pass {
 MemoryPlan plan_pass(const std::vector<ResolvedSpec>& resolved, const std::vector<std::size_t>& members,
                      const Selection& selection) {
   std::vector<ResolvedSpec> together;
+  together.reserve(members.size());
   for (const std::size_t member : members) together.push_back(resolved[member]);
   return plan_memory(together, selection);
 }
@@ -140,6 +141,7 @@ SweepResult run_sweep(const std::vector<ReplaySpec>& configurations, const Repla
 
   SweepResult result;
   std::vector<ResolvedSpec> resolved;
+  resolved.reserve(configurations.size());
   for (const ReplaySpec& spec : configurations) resolved.push_back(resolve(spec, reader.description(), std::nullopt));
   const std::vector<Pass> passes = form_passes(resolved, reader.description());
   const std::vector<std::string> names = labels(configurations);

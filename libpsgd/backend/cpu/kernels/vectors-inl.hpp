@@ -38,6 +38,8 @@ constexpr std::size_t lanes_in_line() {
 /// Asks for the cache line of at[ahead], which need not lie in the array.
 template <class T>
 HWY_INLINE void fetch(const T* at, std::size_t ahead) {
+  // Pointer arithmetic beyond the array is undefined; on integers it is not.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
   hwy::Prefetch(reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(at) + ahead * sizeof(T)));
 }
 
