@@ -1,0 +1,95 @@
+#include "tools/psgd-sweep/sweep_text.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "libpsgd/replay/document.hpp"
+#include "libpsgd/report/quantity.hpp"
+#include "libpsgd/report/text.hpp"
+
+namespace psgd::tools::sweep {
+namespace {
+
+using psgd::replay::Advice;
+using psgd::replay::SweepResult;
+using report::Align;
+using report::Cell;
+using report::Column;
+using report::NumberStyle;
+
+std::int64_t count_of(std::size_t size) { return static_cast<std::int64_t>(size); }
+
+void write_head(const SweepResult& sweep, const report::Sink& sink) {
+  report::Facts facts;
+  facts.emplace_back("Dump", sweep.dump.files.front().string());
+  facts.emplace_back("Replayed", fmt::format("{} on {}, {}, {} with {}",
+                                             report::plural(count_of(sweep.configurations.size()), "configuration"),
+                                             report::plural(count_of(sweep.steps.size()), "step"),
+                                             report::plural(count_of(sweep.process_ranks.size()), "process rank"),
+                                             report::plural(count_of(sweep.parameters.size()), "parameter"),
+                                             report::plural(sweep.numel, "element")));
+  facts.emplace_back(
+      "Work", fmt::format("{} over the dump, {} of state, {} in all", report::plural(count_of(sweep.passes), "pass"),
+                          report::bytes_text(sweep.state_bytes), report::seconds_text(sweep.seconds_total)));
+  if (!sweep.complete) facts.emplace_back("Incomplete", "interrupted: only finished configurations are shown");
+  report::write_facts(facts, sink);
+  sink("\n");
+}
+
+report::Table configurations(const SweepResult& sweep, const Advice& advice) {
+  report::Table table({{"configuration", Align::left, NumberStyle::general, 4, "configuration"},
+                       {"bytes", Align::right, NumberStyle::general, 4, "sent a step", "kB"},
+                       {"times", Align::right, NumberStyle::general, 4, "times fewer"},
+                       {"error", Align::right, NumberStyle::fixed, 4, "error of tensors"},
+                       {"whole", Align::right, NumberStyle::fixed, 4, "of the whole model"},
+                       {"compress", Align::right, NumberStyle::general, 3, "compressing", "ms"},
+                       {"step", Align::right, NumberStyle::general, 4, "predicted step", "ms"},
+                       {"front", Align::left, NumberStyle::general, 4, "on the front"}});
+  for (std::size_t i = 0; i < sweep.configurations.size(); ++i) {
+    const auto& judged = advice.configurations[i];
+    const auto& summary = sweep.configurations[i].summary;
+    const auto number = [](double value) { return report::cell_if(std::isfinite(value), value); };
+    const std::string& label = sweep.configurations[i].label;
+    table.add({label.empty() ? std::string("as given") : label, judged.bytes_per_step / 1e3,
+               number(advice.dense_bytes / judged.bytes_per_step), number(summary.relative_error.mean),
+               number(judged.relative_error), number(summary.seconds_per_step * 1e3),
+               number(judged.time ? judged.time->with_overlap * 1e3 : std::nan("")), judged.on_front});
+  }
+  return table;
+}
+
+void write_plan(const SweepResult& sweep, const Advice& advice, const report::Sink& sink) {
+  if (!advice.plan) return;
+  sink(fmt::format(
+      "\nRanks layer by layer: {:.4g} kB a step at a whole-model error of {:.4g}{}\n", advice.plan->bytes / 1e3,
+      advice.plan->relative_error,
+      advice.plan->meets_budget ? "" : " (nobody can meet the budget with the ranks tried: this is the nearest)"));
+  report::Table table({report::text_column("parameter"),
+                       {"rank"},
+                       {"kB"},
+                       {"uncompressed kB"},
+                       {"error", Align::right, NumberStyle::fixed, 4}});
+  for (const auto& layer : advice.plan->layers) {
+    if (!layer.worth_compressing) continue;
+    table.add({sweep.parameters[layer.parameter].name, report::cell_if(layer.rank > 0, layer.rank), layer.bytes / 1e3,
+               layer.dense_bytes / 1e3, layer.relative_error});
+  }
+  report::write_text(table, sink);
+  sink("Parameters not shown are not worth compressing at any rank tried; - means: send it uncompressed.\n");
+}
+
+}  // namespace
+
+void write_sweep_text(const SweepResult& sweep, const Advice& advice, const report::Sink& sink) {
+  write_head(sweep, sink);
+  report::write_text(configurations(sweep, advice), sink);
+  write_plan(sweep, advice, sink);
+  sink("\nAdvice\n");
+  for (const std::string& reason : advice.reasons) sink(fmt::format("- {}\n", reason));
+  if (!advice.pytorch.empty())
+    sink(fmt::format("\nPyTorch:        {}\nepfml/powersgd: {}\n", advice.pytorch, advice.epfml));
+  sink(fmt::format("\n{}\n", psgd::replay::open_loop_notice));
+}
+
+}  // namespace psgd::tools::sweep
