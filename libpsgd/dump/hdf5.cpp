@@ -212,12 +212,19 @@ Dataset Group::adopt(Handle dataset, const std::string& name) const {
   return {std::move(dataset), file_name(), below(name)};
 }
 
-File File::open(const fs::path& path) {
+File File::open(const fs::path& path, std::size_t metadata_bytes) {
   check_is_readable_hdf5(path);
   auto name = std::make_shared<const std::string>(path.string());
   const Place place{*name, {}};
   const Handle access(call(place, "prepare opening", H5Pcreate, H5P_FILE_ACCESS), H5Pclose);
   call(place, "prepare opening", H5Pset_fclose_degree, access.get(), H5F_CLOSE_STRONG);
+  H5AC_cache_config_t cache{};
+  cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
+  call(place, "prepare opening", H5Pget_mdc_config, access.get(), &cache);
+  cache.max_size = metadata_bytes;
+  cache.min_size = std::min(cache.min_size, metadata_bytes);
+  cache.initial_size = std::min(cache.initial_size, metadata_bytes);
+  call(place, "prepare opening", H5Pset_mdc_config, access.get(), &cache);
   Handle handle(call(place, "open the file", H5Fopen, path.c_str(), unsigned{H5F_ACC_RDONLY}, access.get()), H5Fclose);
   File file;
   static_cast<Group&>(file) = Group(std::move(handle), std::move(name), "/");

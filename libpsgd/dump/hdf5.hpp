@@ -194,9 +194,10 @@ class File : public Group {
   /// Closes; what cannot be written is discarded.
   ~File();
 
-  /// For reading. Refuses what is not a regular file (a FIFO would block) and what is not HDF5, and lets the library
-  /// load no plug-ins (see allow_plugins).
-  [[nodiscard]] static File open(const std::filesystem::path& path);
+  /// For reading. Refuses what is not a regular file (a FIFO would block) and what is not HDF5. `metadata_bytes`: what
+  /// the library may keep of the file's structure, counted as it lies in the file; in memory it takes up to eight times
+  /// that.
+  [[nodiscard]] static File open(const std::filesystem::path& path, std::size_t metadata_bytes = std::size_t{4} << 20);
   /// A new file; one that exists is an error. `shown_as` stands in errors instead of `path`.
   [[nodiscard]] static File create(const std::filesystem::path& path, const std::filesystem::path& shown_as = {});
 

@@ -20,12 +20,17 @@ constexpr std::uint64_t budget_per_thread = std::uint64_t{4} << 20;
 // An open dataset takes 16 KiB, and opening one as long as reading some tens of KiB.
 constexpr std::size_t most_open_datasets = 1024;
 
+// What HDF5 may keep of the structure of all files together, and at least of each.
+constexpr std::size_t metadata_bytes = std::size_t{4} << 20;
+constexpr std::size_t least_metadata_bytes = std::size_t{1} << 20;
+
 std::vector<RecordedFile> open_all(const std::vector<std::filesystem::path>& paths, bool allow_plugins) {
   if (paths.empty()) throw Error::usage("no dump was given");
   hdf5::allow_plugins(allow_plugins);
   std::vector<RecordedFile> files;
   files.reserve(paths.size());
-  for (const std::filesystem::path& path : paths) files.push_back(open_recorded_file(path, allow_plugins));
+  const std::size_t share = std::max(least_metadata_bytes, metadata_bytes / paths.size());
+  for (const std::filesystem::path& path : paths) files.push_back(open_recorded_file(path, allow_plugins, share));
   return files;
 }
 
@@ -110,7 +115,7 @@ struct Reader::Impl {
   }
 };
 
-Reader::Reader(std::vector<std::filesystem::path> files, ReaderOptions options)
+Reader::Reader(const std::vector<std::filesystem::path>& files, ReaderOptions options)
     : impl_(std::make_unique<Impl>(files, options, options.threads != 0 ? options.threads : available_processors())) {}
 
 Reader::Reader(Reader&&) noexcept = default;

@@ -33,7 +33,7 @@ struct ReaderOptions {
 /// One thread at a time may call read_step; the other members only look at memory and may be called from any thread.
 class Reader {
  public:
-  explicit Reader(std::vector<std::filesystem::path> files, ReaderOptions options = {});
+  explicit Reader(const std::vector<std::filesystem::path>& files, ReaderOptions options = {});
   Reader(Reader&&) noexcept;
   Reader& operator=(Reader&&) noexcept;
   Reader(const Reader&) = delete;

@@ -102,7 +102,7 @@ class LinkFinder {
     std::set<std::string> expected;
     for (const Parameter& parameter : parameters_) expected.insert(schema::link_name(parameter.name));
     for (const std::string& link : gradients_.links()) {
-      if (expected.count(link) > 0) continue;
+      if (expected.contains(link)) continue;
       const hdf5::Dataset dataset = gradients_.open_dataset(link);
       if (dataset.has_attribute(schema::attribute::name)) {
         others_.emplace(dataset.read_string(schema::attribute::name), link);
@@ -134,10 +134,10 @@ void check_plausible_size(const RecordedFile& recorded) {
 
 }  // namespace
 
-RecordedFile open_recorded_file(const std::filesystem::path& path, bool allow_plugins) {
+RecordedFile open_recorded_file(const std::filesystem::path& path, bool allow_plugins, std::size_t metadata_bytes) {
   RecordedFile recorded;
   recorded.path = path;
-  recorded.file = hdf5::File::open(path);
+  recorded.file = hdf5::File::open(path, metadata_bytes);
   read_header(recorded);
   std::vector<std::int64_t> steps = read_steps(recorded.file);
   recorded.parameters = read_parameter_table(recorded.file);

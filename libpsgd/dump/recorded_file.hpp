@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ struct RecordedFile {
 };
 
 /// Throws Error::input, beginning with the path, for whatever is not a sound dump in layout v1.
-RecordedFile open_recorded_file(const std::filesystem::path& path, bool allow_plugins);
+/// `metadata_bytes` as for hdf5::File::open.
+RecordedFile open_recorded_file(const std::filesystem::path& path, bool allow_plugins, std::size_t metadata_bytes);
 
 }  // namespace psgd::dump

@@ -163,6 +163,8 @@ struct StepStream<T>::Impl {
     return &ring.front().data;
   }
 
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
   ~Impl() {
     {
       const std::lock_guard lock(mutex);

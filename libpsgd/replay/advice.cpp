@@ -115,7 +115,7 @@ void explain(Advice& advice, const AdviceOptions& options, const SweepResult& sw
   advice.reasons.push_back(
       fmt::format("uncompressed, a process rank sends {:.4g} MB{}", advice.dense_bytes / 1e6, dense));
   if (!advice.recommended) {
-    advice.reasons.push_back(
+    advice.reasons.emplace_back(
         options.cluster
             ? "no configuration tried is predicted to be faster than sending gradients as they are, within the budgets"
             : "no configuration tried halves the bytes within the budgets");
