@@ -1,5 +1,5 @@
 # Installs a build to a fresh prefix, then builds and runs a project that knows nothing but the prefix.
-# usage: cmake -DBUILD=... -DSOURCE=... -DCOMPONENTS=core,psgd -DFLAGS=... -DWORK=... -P run.cmake
+# usage: cmake -DBUILD=... -DSOURCE=... -DCOMPONENTS=core,psgd -DFLAGS=... -DGENERATOR=... -DWORK=... -P run.cmake
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -24,7 +24,7 @@ foreach(file IN LISTS texts)
 endforeach()
 file(RENAME ${prefix} ${WORK}/moved)
 
-run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/moved
+run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/moved
   -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS=${FLAGS} -DCOMPONENTS=${COMPONENTS})
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/use_core)
