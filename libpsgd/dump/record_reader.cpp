@@ -219,8 +219,9 @@ void RecordReader::read_chunk(std::size_t parameter, const Dataset& dataset, std
   const hdf5::Storage& storage = described.storage;
   const std::uint64_t stored_bytes = hdf5::stored_chunk_bytes(dataset, origin);
   if (stored_bytes == 0) throw never_written(parameter, row, targets.front().column);
-  // Filters that would have enlarged a chunk are left out, but for checksums of a few bytes.
-  if (stored_bytes > storage.chunk_bytes + 4 * storage.filters.size() + storage.chunk_bytes / 64) {
+  // Deflate enlarges what it cannot compress: by its header, trailer and a few bytes a block. A checksum takes 4.
+  constexpr std::uint64_t deflate_overhead = 64;
+  if (stored_bytes > storage.chunk_bytes + deflate_overhead + 4 * storage.filters.size() + storage.chunk_bytes / 64) {
     throw Error::input("{}: the chunk at {} takes {} bytes in the file where its values have {}",
                        where(parameter, row, targets.front().column), to_string(origin), stored_bytes,
                        storage.chunk_bytes);
