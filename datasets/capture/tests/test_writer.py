@@ -160,20 +160,26 @@ class Killed(WriterTest):
         for seed in range(5):
             with self.subTest(seed=seed):
                 self.path = f"{self.path}.{seed}"
-                child = self.start_child(DumpWriter)
-                time.sleep(random.Random(seed).uniform(0.2, 0.5))
+                reader, committed = os.pipe()
+                child = self.start_child(DumpWriter, committed)
+                os.close(committed)
+                self.assertEqual(os.read(reader, 1), b"!")  # however slow the machine, a first step is there
+                os.close(reader)
+                time.sleep(random.Random(seed).uniform(0, 0.3))
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
                 self.assertGreater(self.read_steps(), 0)
 
-    def start_child(self, kind, **options):
-        """A process that writes step after step until it is killed."""
+    def start_child(self, kind, committed=None, **options):
+        """A process that writes step after step until it is killed. After the first it writes a byte to `committed`."""
         child = os.fork()
         if child == 0:
             try:
                 w = kind(self.path, PARAMETERS, world_size=4, ranks=[2], **options)
                 for step in range(10**6):
                     w.append(step, values(step))
+                    if step == 0 and committed is not None:
+                        os.write(committed, b"!")
             finally:
                 os._exit(1)
         return child
