@@ -24,7 +24,10 @@ struct HookEntry {
   /// What the process ranks share depends on sums alone, so that one member may stand for all of them (fused
   /// arithmetic). Otherwise each member has to be a process rank.
   bool linear;
-  bool keeps_errors;      ///< has error memories when use_error_feedback is set
+  bool keeps_errors;  ///< has error memories when use_error_feedback is set
+  /// Its error memory is what a process rank's own message left out, whatever HookOptions::residual says: norms by
+  /// process rank need per-rank arithmetic.
+  bool local_residual = false;
   Collective collective;  ///< of compressed tensors; the others are summed
   std::unique_ptr<Hook<float>> (*make_float)(const HookOptions&, const HookContext<float>&);
   std::unique_ptr<Hook<double>> (*make_double)(const HookOptions&, const HookContext<double>&);

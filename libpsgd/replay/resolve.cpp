@@ -34,6 +34,12 @@ void adopt_parameters(const ReplaySpec& spec, const compress::PowerSGDOptions& s
         options.batch_tensors_with_same_shape);
 }
 
+/// Whether one member can stand for all process ranks, their residual norms included.
+bool fits_fused(const ReplaySpec& spec) {
+  const compress::HookEntry& hook = compress::hook(spec.hook);
+  return hook.linear && !(hook.local_residual && spec.power_sgd.use_error_feedback);
+}
+
 }  // namespace
 
 void check_spec(const ReplaySpec& spec) {
@@ -43,9 +49,10 @@ void check_spec(const ReplaySpec& spec) {
   if (spec.residual == compress::Residual::local && spec.arithmetic == Arithmetic::fused) {
     throw Error::usage("--residual local needs --arithmetic per-rank: local residuals are not sums over process ranks");
   }
-  if (!hook.linear && spec.arithmetic == Arithmetic::fused) {
-    throw Error::usage("--hook {} needs --arithmetic per-rank: what it sends is not a sum over process ranks",
-                       hook.name);
+  if (!fits_fused(spec) && spec.arithmetic == Arithmetic::fused) {
+    throw Error::usage("--hook {} needs --arithmetic per-rank: {}", hook.name,
+                       hook.linear ? "its error memories are not sums over process ranks"
+                                   : "what it sends is not a sum over process ranks");
   }
   if (spec.dtype && *spec.dtype != DType::float32 && *spec.dtype != DType::float64) {
     throw Error::usage("--dtype {}: a replay computes in float32 or float64", to_string(*spec.dtype));
@@ -61,7 +68,7 @@ void check_spec(const ReplaySpec& spec) {
 ResolvedSpec resolve(const ReplaySpec& spec, const dump::Description& dump, const std::optional<StateHeader>& state) {
   ResolvedSpec resolved;
   resolved.spec = spec;
-  const bool by_itself = spec.residual == compress::Residual::local || !compress::hook(spec.hook).linear;
+  const bool by_itself = spec.residual == compress::Residual::local || !fits_fused(spec);
   resolved.arithmetic = spec.arithmetic.value_or(by_itself ? Arithmetic::per_rank : Arithmetic::fused);
   resolved.dtype = spec.dtype.value_or(dump.dtype() == DType::float64 ? DType::float64 : DType::float32);
   if (!state) return resolved;

@@ -185,6 +185,20 @@ TEST(Replay, RefusesWhatDoesNotFit) {
               HasSubstr("--residual local needs --arithmetic per-rank"));
 }
 
+TEST(Replay, LocalErrorMemoriesAreNeverTakenForSums) {
+  for (const char* hook : {"random-k", "acp-sgd", "top-k"}) {
+    ReplaySpec spec = digits();
+    spec.hook = hook;
+    EXPECT_EQ(run_replay(spec).resolved.arithmetic, Arithmetic::per_rank) << hook;
+    EXPECT_THAT(failure(ErrorKind::usage,
+                        [&](ReplaySpec& fused) {
+                          fused.hook = hook;
+                          fused.arithmetic = Arithmetic::fused;
+                        }),
+                HasSubstr("needs --arithmetic per-rank"));
+  }
+}
+
 TEST(State, LoadsOnlyWhereItBelongs) {
   const test::TemporaryDirectory scratch;
   ReplaySpec saved = digits();
