@@ -50,18 +50,18 @@ struct AveragedWriter<T>::Impl {
     std::vector<TensorSlot> slots;
     for (const Bucket& bucket : layout.buckets) slots.insert(slots.end(), bucket.tensors.begin(), bucket.tensors.end());
     std::sort(slots.begin(), slots.end(), [](const auto& a, const auto& b) { return a.parameter < b.parameter; });
-    for (const TensorSlot& slot : slots) add_tensor(averaged, parameters[slot.parameter], slot);
+    for (const TensorSlot& slot : slots) add_tensor(averaged, parameters[slot.parameter], slot, slots.size());
   }
 
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   ~Impl() { file.discard(); }  // closed already when finished
 
-  void add_tensor(hdf5::Group& averaged, const Parameter& parameter, const TensorSlot& slot) {
+  void add_tensor(hdf5::Group& averaged, const Parameter& parameter, const TensorSlot& slot, std::size_t count) {
     DatasetForm form;
     form.type = hdf5::native_type<T>();
     form.record = parameter.shape;
-    form.chunk = schema::chunk_extents(parameter.shape, sizeof(T), false);
+    form.chunk = schema::chunk_extents(parameter.shape, sizeof(T), false, shared_chunk_bytes(count));
     form.chunk.erase(form.chunk.begin() + 1);  // no axis of process ranks
     GrowingDataset dataset(averaged, schema::link_name(parameter.name), form);
     dataset.object().write_string(schema::attribute::name, parameter.name);

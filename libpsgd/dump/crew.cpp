@@ -1,6 +1,6 @@
 #include "libpsgd/dump/crew.hpp"
 
-#include <system_error>
+#include <exception>
 #include <utility>
 
 namespace psgd::dump {
@@ -10,13 +10,13 @@ Crew::Crew(std::size_t threads, std::uint64_t budget) : budget_(budget) {
   const std::size_t benches = threads + 2;
   for (std::size_t i = 0; i < benches; ++i) {
     benches_.push_back(std::make_unique<Bench>());
-    free_.push_back(i);
+    free_.push_back(i);  // has room for all from now on
   }
   workers_.reserve(threads - 1);
   try {
     for (std::size_t i = 1; i < threads; ++i) workers_.emplace_back([this] { serve(); });
-  } catch (const std::system_error&) {
-    // No more threads to be had: the reading thread does what those that exist do not.
+  } catch (const std::exception&) {
+    // No more threads to be had, or no memory for them: the reading thread does what those that exist do not.
   }
 }
 
@@ -44,6 +44,10 @@ Crew::Lease Crew::take(std::size_t bytes) {
   free_.pop_back();
   bytes_kept_ -= benches_[bench]->capacity();
   bytes_in_use_ += bytes;
+  for (std::size_t i = 0; i < free_.size() && bytes_kept_ + bytes_in_use_ > budget_; ++i) {
+    bytes_kept_ -= benches_[free_[i]]->capacity();
+    benches_[free_[i]]->release();
+  }
   return {*this, bench, bytes};
 }
 
@@ -64,10 +68,10 @@ void Crew::finish() {
 
 void Crew::abandon() noexcept {
   std::unique_lock lock(mutex_);
-  const std::deque<Piece> dropped = std::exchange(queue_, {});
-  lock.unlock();
-  for (const Piece& piece : dropped) give_back(piece.bench, piece.bytes);
-  lock.lock();
+  while (!queue_.empty()) {
+    give_back_locked(queue_.front().bench, queue_.front().bytes);
+    queue_.pop_front();
+  }
   done_.wait(lock, [this] { return running_ == 0; });
   failure_ = nullptr;
 }
@@ -104,13 +108,13 @@ void Crew::run_one(std::unique_lock<std::mutex>& lock) {
 
 void Crew::give_back(std::size_t bench, std::size_t bytes) noexcept {
   const std::lock_guard lock(mutex_);
+  give_back_locked(bench, bytes);
+}
+
+void Crew::give_back_locked(std::size_t bench, std::size_t bytes) noexcept {
   bytes_in_use_ -= bytes;
   Bench& used = *benches_[bench];
-  if (bytes_kept_ + bytes_in_use_ + used.capacity() > budget_) {
-    used.raw.release();
-    used.values.release();
-    used.decoder.release();
-  }
+  if (bytes_kept_ + bytes_in_use_ + used.capacity() > budget_) used.release();
   bytes_kept_ += used.capacity();
   free_.push_back(bench);  // taken again first: few benches hold buffers where few are in use
 }

@@ -26,11 +26,12 @@ class Crew {
   /// What one piece of work has to itself.
   struct Bench {
     AlignedBytes raw;
-    AlignedBytes values;
     ChunkDecoder decoder;
 
-    [[nodiscard]] std::size_t capacity() const noexcept {
-      return raw.capacity() + values.capacity() + decoder.capacity();
+    [[nodiscard]] std::size_t capacity() const noexcept { return raw.capacity() + decoder.capacity(); }
+    void release() noexcept {
+      raw.release();
+      decoder.release();
     }
   };
   /// May throw; must not use the HDF5 library.
@@ -82,6 +83,7 @@ class Crew {
   void serve();
   void run_one(std::unique_lock<std::mutex>& lock);
   void give_back(std::size_t bench, std::size_t bytes) noexcept;
+  void give_back_locked(std::size_t bench, std::size_t bytes) noexcept;
   void drain(std::unique_lock<std::mutex>& lock);
 
   std::uint64_t budget_;

@@ -55,6 +55,12 @@ hdf5::Dataset create(hdf5::Group& parent, const std::string& name, const Dataset
 
 }  // namespace
 
+std::int64_t shared_chunk_bytes(std::size_t datasets) {
+  constexpr std::int64_t most = std::int64_t{64} << 10;
+  constexpr std::int64_t most_together = std::int64_t{16} << 20;
+  return std::min(most, most_together / static_cast<std::int64_t>(std::max<std::size_t>(1, datasets)));
+}
+
 DatasetForm DatasetForm::series(hid_t type, const Shape& record) {
   DatasetForm form;
   form.type = type;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -7,6 +8,10 @@
 #include "libpsgd/tensor/shape.hpp"
 
 namespace psgd::dump {
+
+/// What the chunk of each of `datasets` small datasets may take while records are added: they all stay in memory until
+/// they are full.
+std::int64_t shared_chunk_bytes(std::size_t datasets);
 
 /// How a dataset [records, *record] is stored.
 struct DatasetForm {

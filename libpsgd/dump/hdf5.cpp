@@ -2,10 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <limits>
+#include <system_error>
 
 #include "libpsgd/base/error.hpp"
 #include "libpsgd/dump/storage.hpp"
@@ -243,6 +246,16 @@ File File::create(const fs::path& path, const fs::path& shown_as) {
   static_cast<Group&>(file) = Group(std::move(handle), std::move(name), "/");
   file.created_ = true;
   return file;
+}
+
+std::uint64_t File::size() const {
+  void* handle = nullptr;
+  call(place(), "look up its size", H5Fget_vfd_handle, id(), hid_t{H5P_DEFAULT}, &handle);
+  struct stat status {};
+  if (fstat(*static_cast<const int*>(handle), &status) != 0) {
+    throw Error::input("{}: cannot look up its size: {}", file(), std::generic_category().message(errno));
+  }
+  return static_cast<std::uint64_t>(status.st_size);
 }
 
 File::~File() {

@@ -202,6 +202,8 @@ class File : public Group {
   [[nodiscard]] static File create(const std::filesystem::path& path, const std::filesystem::path& shown_as = {});
 
   explicit operator bool() const noexcept { return id() >= 0; }
+  /// Bytes of the file that is open, whatever its name stands for by now.
+  [[nodiscard]] std::uint64_t size() const;
   /// Hands everything to the operating system.
   void flush();
   /// Flushes and closes, and reports failure. Objects of this file have to be gone by then.

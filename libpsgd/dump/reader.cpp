@@ -70,6 +70,16 @@ struct Reader::Impl {
     }
   }
 
+  // HDF5 gives zeros for what lies behind the end of a file.
+  void check_sizes() const {
+    for (const RecordedFile& file : files) {
+      if (file.file.size() < file.bytes) {
+        throw Error::input("{}: was cut short while it was read: {} bytes where there were {}", file.path.string(),
+                           file.file.size(), file.bytes);
+      }
+    }
+  }
+
   // Index among description.process_ranks.
   [[nodiscard]] std::size_t index_of(std::int64_t process_rank) const {
     const std::vector<std::int64_t>& ranks = merged.description.process_ranks;
@@ -146,11 +156,13 @@ void Reader::read_step(std::size_t step_index, std::span<const std::int64_t> pro
         impl_->read_slot(step_index, slot, memory);
       }
     }
+    impl_->crew.finish();
   } catch (...) {
     impl_->crew.abandon();
+    impl_->check_sizes();  // may well be why, and says it better
     throw;
   }
-  impl_->crew.finish();
+  impl_->check_sizes();
 }
 
 template void Reader::read_step(std::size_t, std::span<const std::int64_t>, const GradientLayout&,

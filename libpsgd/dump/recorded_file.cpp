@@ -124,7 +124,7 @@ void check_plausible_size(const RecordedFile& recorded) {
     stored += static_cast<double>(dataset.numel) * static_cast<double>(dataset.storage.element_size) /
               (shrinks ? largest_deflation : 1.0);
   }
-  const auto size = static_cast<double>(std::filesystem::file_size(recorded.path));
+  const auto size = static_cast<double>(recorded.bytes);
   if (stored > size) {
     throw Error::input(
         "{}: its extents claim at least {:.3g} bytes a step and process rank where the whole file has {:.0f}",
@@ -138,6 +138,7 @@ RecordedFile open_recorded_file(const std::filesystem::path& path, bool allow_pl
   RecordedFile recorded;
   recorded.path = path;
   recorded.file = hdf5::File::open(path, metadata_bytes);
+  recorded.bytes = recorded.file.size();
   read_header(recorded);
   std::vector<std::int64_t> steps = read_steps(recorded.file);
   recorded.parameters = read_parameter_table(recorded.file);

@@ -17,6 +17,7 @@ struct RecordedFile {
   hdf5::File file;
   hdf5::Group gradients;
   std::filesystem::path path;
+  std::uint64_t bytes = 0;  ///< the file's size when it was opened
   std::int64_t minor_version = 0;
   std::int64_t world_size = 0;
   std::vector<std::int64_t> process_ranks;  ///< of each column, in the file's order

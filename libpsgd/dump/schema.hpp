@@ -55,6 +55,9 @@ std::string link_name(std::string_view parameter);
 
 /// Chunk extents of a dataset [T, R, *shape]: one step of one process rank, several steps of a small tensor, a large
 /// one cut along its leading axes into pieces of equal size (at most 4 MiB; 1 MiB when filtered).
-Shape chunk_extents(const Shape& shape, std::size_t element_size, bool filtered);
+///
+/// `shared`: what a chunk of several steps may take; a writer of many small tensors holds one of each in memory.
+Shape chunk_extents(const Shape& shape, std::size_t element_size, bool filtered,
+                    std::int64_t shared = std::int64_t{64} << 10);
 
 }  // namespace psgd::dump::schema

@@ -9,6 +9,7 @@
 #include <exception>
 #include <mutex>
 #include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -52,7 +53,7 @@ void check_memory(const Reader& reader, std::size_t bytes_each, std::size_t dept
   const std::uint64_t working = reader.working_bytes();
   if (working > limit || bytes_each > (limit - working) / depth) {
     throw Error::unavailable(
-        "{}: {} steps in memory take {} MiB and reading {} MiB, more than the memory limit of {} MiB; "
+        "{}: {} steps in memory take {:.0f} MiB and reading {} MiB, more than the memory limit of {} MiB; "
         "take fewer parameters or process ranks",
         reader.description().files.front().string(), depth,
         static_cast<double>(bytes_each) * static_cast<double>(depth) / (1 << 20), working >> 20, limit >> 20);
@@ -91,7 +92,7 @@ struct StepStream<T>::Impl {
       : reader(from), step_indices(std::move(steps)), process_ranks(std::move(ranks)), layout(std::move(placed)) {
     if (depth == 0) throw Error::internal("a step stream needs a buffer");
     allocate(std::min(depth, std::max<std::size_t>(1, step_indices.size())));
-    if (ring.size() > 1) thread = std::thread([this] { read_ahead(); });
+    if (ring.size() > 1) start_reading_ahead();
   }
 
   void allocate(std::size_t depth) {
@@ -107,6 +108,14 @@ struct StepStream<T>::Impl {
         buffer.data.gradients.push_back(reinterpret_cast<T*>(begin));
       }
       ring.push_back(std::move(buffer));
+    }
+  }
+
+  void start_reading_ahead() {
+    try {
+      thread = std::thread([this] { read_ahead(); });
+    } catch (const std::system_error&) {  // no thread to be had
+      while (ring.size() > 1) ring.pop_back();
     }
   }
 

@@ -158,7 +158,8 @@ struct Writer::Impl {
     form.record.insert(form.record.end(), parameter.shape.begin(), parameter.shape.end());
     form.records = options.contiguous_steps;
     if (options.contiguous_steps == 0) {
-      form.chunk = schema::chunk_extents(parameter.shape, size_of(parameter.dtype), filtered);
+      form.chunk = schema::chunk_extents(parameter.shape, size_of(parameter.dtype), filtered,
+                                         shared_chunk_bytes(options.parameters.size() * options.process_ranks.size()));
     }
     form.fill = fill.data();
     form.shuffle = options.shuffle;

@@ -195,6 +195,24 @@ TEST_F(BadInput, DamagedChunks) {
                                         HasSubstr("fletcher32")));
 }
 
+TEST_F(BadInput, CutShortWhileItIsRead) {
+  for (const bool filtered : {false, true}) {
+    WriterOptions options;
+    options.parameters = {parameter("w", {300, 300})};
+    options.gzip = filtered ? 1 : 0;
+    fs::remove(path_);
+    test::write_dump(path_, options, {0});
+    Reader reader({path_});
+    fs::resize_file(path_, 20000);
+    try {
+      test::read_step<float>(reader, 0, test::layout_all(reader.description()), {0});
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), testing::AllOf(testing::StartsWith(path_.string()), HasSubstr("cut short")));
+    }
+  }
+}
+
 // Chunks written raw, so that they hold what no filter made.
 TEST_F(BadInput, ChunksThatAreNotWhatTheyClaim) {
   const auto gzip = [](hid_t creation) { raw::ok(H5Pset_deflate(creation, 1)); };

@@ -24,6 +24,8 @@ TEST(Schema, SharesAChunkAmongStepsOfASmallTensor) {
   EXPECT_EQ(chunk_extents({}, 4, false), (Shape{16, 1}));
   EXPECT_EQ(chunk_extents({0, 3}, 4, false), (Shape{16, 1, 1, 3}));
   EXPECT_EQ(chunk_extents({8000}, 4, false), (Shape{2, 1, 8000}));
+  EXPECT_EQ(chunk_extents({10}, 4, false, 100), (Shape{2, 1, 10}));
+  EXPECT_EQ(chunk_extents({10}, 4, false, 10), (Shape{1, 1, 10}));
 }
 
 TEST(Schema, GivesATensorAChunkAndCutsLargeOnes) {
