@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t layer_elements = 768 * (2304 + 768 + 3072 + 3072);
+constexpr std::int64_t layer_elements = std::int64_t{768} * (2304 + 768 + 3072 + 3072);
 constexpr std::int64_t steps = 2;
 
 struct Form {
@@ -203,7 +203,7 @@ void register_all() {
   for (const auto& [name, form] : forms) {
     const std::string key = name;
     const auto add = [&](const std::string& how, auto body) {
-      return benchmark::RegisterBenchmark((key + "/" + how).c_str(), body)
+      return benchmark::RegisterBenchmark(fmt::format("{}/{}", key, how).c_str(), body)
           ->Unit(benchmark::kMillisecond)
           ->UseRealTime();
     };

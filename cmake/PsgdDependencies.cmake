@@ -1,4 +1,4 @@
-# Every library we use, found once. The installed package's configuration includes this file too.
+# Every library we use, found once. cmake/psgdConfig.cmake.in finds those again that an installed psgd links to.
 
 include(CMakeFindDependencyMacro)
 
@@ -9,7 +9,7 @@ pkg_check_modules(PsgdHighway REQUIRED IMPORTED_TARGET libhwy)
 set(BLA_VENDOR OpenBLAS)
 find_package(BLAS REQUIRED)
 find_package(LAPACK REQUIRED)
-find_library(PSGD_LAPACKE_LIBRARY lapacke REQUIRED)
+pkg_check_modules(PsgdLapacke REQUIRED IMPORTED_TARGET lapacke)
 
 if(PSGD_BUILD_DUMP)
   find_package(HDF5 REQUIRED COMPONENTS C)

@@ -188,6 +188,8 @@ std::string Object::read_string(const char* name) const {
   return variable ? variable_text(attribute) : fixed_text(attribute);
 }
 
+// They change the file, though not the handle.
+// NOLINTBEGIN(readability-make-member-function-const)
 void Object::write_integer(const char* name, std::int64_t value) {
   replace_attribute(*this, name, native_type<std::int64_t>(), scalar_space(place()), &value);
 }
@@ -206,6 +208,7 @@ void Object::write_string(const char* name, std::string_view value) {
   const char* pointer = text.c_str();
   replace_attribute(*this, name, variable_text_type(place()).get(), scalar_space(place()), &pointer);
 }
+// NOLINTEND(readability-make-member-function-const)
 
 Handle variable_text_type(const Place& place) {
   Handle type(call(place, "describe text", H5Tcopy, H5T_C_S1), H5Tclose);

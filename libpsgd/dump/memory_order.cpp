@@ -83,11 +83,14 @@ void take_from_memory_order(const MemoryOrder& order, const T* tensor, std::int6
                  });
 }
 
+// A type cannot stand in parentheses here.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define PSGD_INSTANTIATE(T)                                                                          \
   template void place_in_memory_order(const MemoryOrder&, const T*, std::int64_t, std::int64_t, T*); \
   template void take_from_memory_order(const MemoryOrder&, const T*, std::int64_t, std::int64_t, T*);
 PSGD_INSTANTIATE(float)
 PSGD_INSTANTIATE(double)
 #undef PSGD_INSTANTIATE
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace psgd::dump

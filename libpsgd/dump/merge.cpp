@@ -9,6 +9,7 @@
 
 #include "libpsgd/base/error.hpp"
 #include "libpsgd/dump/schema.hpp"
+#include "libpsgd/dump/text.hpp"
 
 namespace psgd::dump {
 namespace {
@@ -108,7 +109,29 @@ void merge_steps(std::span<const RecordedFile> files, Merged& merged) {
   }
 }
 
+/// A recording may keep fewer bits than the job had; the other way round nothing is lost.
+void note_rounded(const RecordedFile& file, Description& description) {
+  for (std::size_t i = 0; i < file.datasets.size(); ++i) {
+    const DType stored = file.datasets[i].stored.dtype;
+    const DType logical = file.parameters[i].dtype;
+    const bool both_half = is_half_precision(stored) && is_half_precision(logical);
+    if (stored == logical || (size_of(stored) >= size_of(logical) && !both_half)) continue;
+    description.notes.push_back(fmt::format(
+        "{}: gradients of {} are stored as {}, which cannot hold all of {}: they were "
+        "rounded when they were recorded (first: \"{}\")",
+        file.path.string(), to_string(logical), to_string(stored), to_string(logical), file.parameters[i].name));
+    return;
+  }
+}
+
 void note_oddities(const RecordedFile& file, Description& description) {
+  note_rounded(file, description);
+  if (!file.unlisted.empty()) {
+    description.notes.push_back(fmt::format(
+        "{}: {} of /gradients that /parameters does not list left out, the first \"{}\"", file.path.string(),
+        file.unlisted.size() == 1 ? "a dataset" : fmt::format("{} datasets", file.unlisted.size()),
+        make_printable(file.unlisted.front())));
+  }
   if (!file.complete) {
     description.notes.push_back(fmt::format("{}: was not closed properly; its {} complete steps are used",
                                             file.path.string(), file.series.steps.size()));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <unordered_set>
 
@@ -54,15 +55,11 @@ std::vector<std::string> read_variable_names(const Dataset& table, const Handle&
   const Handle space(call(table.place(), "read its extents", H5Dget_space, table.id()), H5Sclose);
   std::vector<char*> texts(count, nullptr);
   // The strings are the library's; it takes them back whatever happens.
-  struct Reclaim {
-    hid_t type;
-    hid_t space;
-    void* texts;
-    ~Reclaim() {
-      const auto lock = hdf5::enter_library();
-      H5Dvlen_reclaim(type, space, H5P_DEFAULT, texts);
-    }
-  } const reclaim{memory.get(), space.get(), texts.data()};
+  const auto give_back = [&](char** strings) {
+    const auto lock = hdf5::enter_library();
+    H5Dvlen_reclaim(memory.get(), space.get(), H5P_DEFAULT, static_cast<void*>(strings));
+  };
+  const std::unique_ptr<char*, decltype(give_back)> reclaim(texts.data(), give_back);
   call(table.place(), "read its names", H5Dread, table.id(), memory.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT,
        static_cast<void*>(texts.data()));
   std::vector<std::string> names;
@@ -177,6 +174,7 @@ void write_parameter_table(hdf5::Group& root, const std::vector<Parameter>& para
   const Handle stored(call(place, "describe its records", H5Tcopy, record.get()), H5Tclose);
   call(place, "describe its records", H5Tpack, stored.get());
   std::vector<Row> rows;
+  rows.reserve(parameters.size());
   for (const Parameter& parameter : parameters) {
     rows.push_back({parameter.name.c_str(), parameter.bucket, parameter.bucket < 0 ? 0 : parameter.offset});
   }

@@ -57,6 +57,7 @@ bool sync(int descriptor) { return fsync(descriptor) == 0 || errno == EINVAL || 
 }  // namespace
 
 PendingFile::PendingFile(const fs::path& target) : shown_(target) {
+  if (target == "-") throw Error::usage("HDF5 cannot be written to standard output (a file called - is spelled ./-)");
   std::error_code error;
   try {
     target_ = follow_links(target);

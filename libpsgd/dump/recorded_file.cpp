@@ -116,6 +116,14 @@ class LinkFinder {
   std::map<std::string, std::string> others_;
 };
 
+std::vector<std::string> find_unlisted(const hdf5::Group& gradients, const std::vector<GradientDataset>& datasets) {
+  std::unordered_set<std::string> listed;
+  for (const GradientDataset& dataset : datasets) listed.insert(dataset.link);
+  std::vector<std::string> unlisted = gradients.links();
+  std::erase_if(unlisted, [&](const std::string& link) { return listed.contains(link); });
+  return unlisted;
+}
+
 // A few bytes of metadata can claim any extents. What a single step takes has to be there at least.
 void check_plausible_size(const RecordedFile& recorded) {
   double stored = 0;
@@ -152,6 +160,7 @@ RecordedFile open_recorded_file(const std::filesystem::path& path, bool allow_pl
     recorded.datasets.push_back(describe_gradients(recorded.gradients, links.find(parameter.name), access.get(),
                                                    extents, allow_plugins, parameter));
   }
+  recorded.unlisted = find_unlisted(recorded.gradients, recorded.datasets);
   check_plausible_size(recorded);
   recorded.buckets_recorded = settle_buckets(recorded.file.file(), recorded.parameters);
   recorded.series = read_series(recorded.file, std::move(steps), process_ranks,

@@ -31,6 +31,7 @@ struct RecordedFile {
   std::vector<Parameter> parameters;
   bool buckets_recorded = false;
   std::vector<GradientDataset> datasets;  ///< a parameter's each
+  std::vector<std::string> unlisted;      ///< links in /gradients that /parameters does not name
 };
 
 /// Throws Error::input, beginning with the path, for whatever is not a sound dump in layout v1.

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "libpsgd/compress/registry.hpp"
+
 namespace psgd::replay {
 namespace {
 
@@ -109,16 +111,18 @@ Json config_json(const ResolvedSpec& resolved) {
   const compress::PowerSGDOptions& power_sgd = spec.power_sgd;
   Json steps = nullptr;
   if (spec.steps) steps = Json::array({spec.steps->first, spec.steps->second});
+  const compress::HookEntry& hook = compress::hook(spec.hook);
+  const auto of_power_sgd = [&](const auto& value) { return hook.has_power_sgd_state ? Json(value) : Json(nullptr); };
   return {{"hook", spec.hook},
           {"matrix_approximation_rank", power_sgd.matrix_approximation_rank},
           {"start_powerSGD_iter", power_sgd.start_powerSGD_iter},
           {"min_compression_rate", power_sgd.min_compression_rate},
-          {"use_error_feedback", power_sgd.use_error_feedback},
-          {"warm_start", power_sgd.warm_start},
-          {"batch_tensors_with_same_shape", power_sgd.batch_tensors_with_same_shape},
-          {"orthogonalization_epsilon", power_sgd.orthogonalization_epsilon},
+          {"use_error_feedback", hook.keeps_errors ? Json(power_sgd.use_error_feedback) : Json(nullptr)},
+          {"warm_start", of_power_sgd(power_sgd.warm_start)},
+          {"batch_tensors_with_same_shape", of_power_sgd(power_sgd.batch_tensors_with_same_shape)},
+          {"orthogonalization_epsilon", of_power_sgd(power_sgd.orthogonalization_epsilon)},
           {"random_seed", power_sgd.random_seed},
-          {"compression_stats_logging_frequency", power_sgd.compression_stats_logging_frequency},
+          {"compression_stats_logging_frequency", of_power_sgd(power_sgd.compression_stats_logging_frequency)},
           {"orthogonalization", spec.orthogonalization},
           {"residual", std::string(to_string(spec.residual))},
           {"arithmetic", std::string(to_string(resolved.arithmetic))},

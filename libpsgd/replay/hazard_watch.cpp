@@ -84,6 +84,10 @@ void HazardWatch<T>::look_at_configuration(const compress::HookEntry& hook) {
       log_.add(hazard);
     }
   }
+  if (hook.name != "none" && hook.has_power_sgd_state && power_sgd.matrix_approximation_rank == 0) {
+    log_.add(
+        whole_run(HazardKind::rank_zero, "matrix_approximation_rank is 0: the output of compressed tensors is zero"));
+  }
   if (!hook.needs_matrices) return;
   for (const Bucket& bucket : selection_.layout.buckets) {
     for (const TensorSlot& slot : bucket.tensors) {
@@ -109,6 +113,19 @@ void HazardWatch<T>::look_at_configuration(const compress::HookEntry& hook) {
       }
     }
   }
+}
+
+template <class T>
+void HazardWatch<T>::look_at_resumption(std::int64_t last_step) {
+  const std::int64_t first = dump_.steps[selection_.step_indices.front()];
+  if (first == last_step + 1) return;
+  Hazard hazard = whole_run(HazardKind::step_gaps,
+                            fmt::format("step {} follows a state saved after step {}: replaying them as consecutive "
+                                        "falsifies warm start and error feedback",
+                                        first, last_step));
+  hazard.step = first;
+  hazard.value = static_cast<double>(first - last_step);
+  log_.add(hazard);
 }
 
 template <class T>

@@ -22,6 +22,9 @@ class HazardWatch {
   /// dimension.
   void look_at_configuration(const compress::HookEntry& hook);
 
+  /// Going on from a state whose last step was `last_step`: what was left out or repeated since is a gap.
+  void look_at_resumption(std::int64_t last_step);
+
   /// A change of the loss scale among the chosen steps and process ranks.
   void look_at_loss_scale(const dump::Reader& reader);
 

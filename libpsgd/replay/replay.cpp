@@ -67,6 +67,9 @@ void run_steps(const Job& job, Engine<T>& engine, Outputs<T>& outputs, ReplayRes
     result.steps.push_back(step);
     progress.advance();
   }
+  if (!result.complete && result.steps.empty()) {
+    throw Error(ErrorKind::interrupted, "interrupted before the first step: nothing was written");
+  }
   engine.finish();
   result.summary.seconds_read = stream.seconds_reading();
 }
@@ -93,10 +96,13 @@ void run_in(const Job& job, ReplayResult& result) {
   if (job.state) restore_state(*spec.state_in, *job.state, job.selection.layout, engine.configuration(0));
   Outputs<T> outputs(spec, result.dump, job.selection.layout);
   engine.configuration(0).hazards().look_at_configuration(job.hook);
+  if (job.state && job.state->last_step) engine.configuration(0).hazards().look_at_resumption(*job.state->last_step);
   engine.configuration(0).hazards().look_at_loss_scale(job.reader);
   run_steps(job, engine, outputs, result);
   if (outputs.averaged) outputs.averaged->finish(result.complete);
-  if (outputs.state) save_state(*outputs.state, result.resolved, job.selection, engine.configuration(0));
+  if (outputs.state) {
+    save_state(*outputs.state, result.resolved, job.selection, result.steps.back(), engine.configuration(0));
+  }
   summarize(engine.configuration(0), errors, job.hook, static_cast<std::int64_t>(result.steps.size()), result.summary);
 }
 

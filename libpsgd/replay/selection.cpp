@@ -3,6 +3,8 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <limits>
+#include <string>
 
 #include <fmt/ranges.h>
 
@@ -51,9 +53,11 @@ std::vector<std::size_t> select_steps(const dump::Description& dump, const Repla
   }
   if (!chosen.empty()) return chosen;
   if (dump.steps.empty()) throw Error::input("{}: no step was recorded", dump.files.front().string());
+  const auto [first, last] = *spec.steps;
+  using Limits = std::numeric_limits<std::int64_t>;
   throw Error::input("{}: no recorded step lies in --steps {}:{} (the dump holds {} to {})",
-                     dump.files.front().string(), spec.steps->first, spec.steps->second, dump.steps.front(),
-                     dump.steps.back());
+                     dump.files.front().string(), first == Limits::min() ? "" : std::to_string(first),
+                     last == Limits::max() ? "" : std::to_string(last), dump.steps.front(), dump.steps.back());
 }
 
 std::vector<std::int64_t> select_process_ranks(const dump::Description& dump, const ReplaySpec& spec) {

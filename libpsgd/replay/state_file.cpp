@@ -14,7 +14,7 @@ namespace hdf5 = dump::hdf5;
 
 constexpr std::string_view format = "psgd-state";
 constexpr std::int64_t major_version = 1;
-constexpr std::int64_t minor_version = 0;
+constexpr std::int64_t minor_version = 1;
 
 template <class T>
 using Kind = typename compress::MemoryView<T>::Kind;
@@ -63,7 +63,8 @@ void write_scalar(hdf5::Object& object, const char* name, const Integer& value) 
   object.write_integer(name, static_cast<std::int64_t>(value));
 }
 
-StateHeader header_of(const ResolvedSpec& resolved, std::int64_t world_size, const compress::PowerSGDState& state) {
+StateHeader header_of(const ResolvedSpec& resolved, std::int64_t world_size, std::optional<std::int64_t> last_step,
+                      const compress::PowerSGDState& state) {
   StateHeader header;
   header.hook = resolved.spec.hook;
   header.arithmetic = resolved.arithmetic;
@@ -75,6 +76,7 @@ StateHeader header_of(const ResolvedSpec& resolved, std::int64_t world_size, con
   header.total_numel_before_compression = state.total_numel_before_compression;
   header.total_numel_after_compression = state.total_numel_after_compression;
   header.next_stats_report = state.next_stats_report;
+  header.last_step = last_step;
   return header;
 }
 
@@ -87,6 +89,7 @@ void write_header(hdf5::File& file, const StateHeader& header) {
   file.write_string("dtype", to_string(header.dtype));
   file.write_integer("world_size", header.world_size);
   for_each_scalar(header, [&](const char* name, const auto& value) { write_scalar(file, name, value); });
+  if (header.last_step) file.write_integer("last_step", *header.last_step);
 }
 
 template <class T>
@@ -227,6 +230,7 @@ StateHeader read_state_header(const std::filesystem::path& path) {
   header.dtype = dtype_from_string(file.read_string("dtype"));
   header.world_size = file.read_integer("world_size");
   for_each_scalar(header, [&](const char* name, auto& value) { read_scalar(file, name, value); });
+  if (file.has_attribute("last_step")) header.last_step = file.read_integer("last_step");
   return header;
 }
 
@@ -241,16 +245,22 @@ void restore_state(const std::filesystem::path& path, const StateHeader& header,
   state.next_stats_report = header.next_stats_report;
   state.rng.set_state(read_rng(file));
   const bool fused = header.arithmetic == Arithmetic::fused;
-  read_memory(file, fused, layout, configuration);
-  if (fused) read_deviations(file, layout, static_cast<std::size_t>(header.world_size), configuration);
+  try {
+    read_memory(file, fused, layout, configuration);
+    if (fused) read_deviations(file, layout, static_cast<std::size_t>(header.world_size), configuration);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::input) throw;
+    throw Error::input("{} (does the state belong to this dump, --parameters and --exclude?)", error.what());
+  }
 }
 
 template <class T>
 void save_state(dump::PendingFile& pending, const ResolvedSpec& resolved, const Selection& selection,
-                Configuration<T>& configuration) {
+                std::optional<std::int64_t> last_step, Configuration<T>& configuration) {
   hdf5::File file = hdf5::File::create(pending.path(), pending.target());
   const compress::PowerSGDState& state = *configuration.hook().state();
-  write_header(file, header_of(resolved, static_cast<std::int64_t>(selection.process_ranks.size()), state));
+  const auto world_size = static_cast<std::int64_t>(selection.process_ranks.size());
+  write_header(file, header_of(resolved, world_size, last_step, state));
   file.write("rng", std::span<const std::uint32_t>(state.rng.state().words),
              {static_cast<std::int64_t>(Mt19937::word_count)});
   file.open_dataset("rng").write_integer("position", state.rng.state().position);
@@ -260,10 +270,11 @@ void save_state(dump::PendingFile& pending, const ResolvedSpec& resolved, const 
   pending.commit();
 }
 
-#define PSGD_INSTANTIATE(T)                                                                            \
-  template void restore_state(const std::filesystem::path&, const StateHeader&, const GradientLayout&, \
-                              Configuration<T>&);                                                      \
-  template void save_state(dump::PendingFile&, const ResolvedSpec&, const Selection&, Configuration<T>&);
+#define PSGD_INSTANTIATE(T)                                                                                        \
+  template void restore_state(const std::filesystem::path&, const StateHeader&, const GradientLayout&,             \
+                              Configuration<T>&);                                                                  \
+  template void save_state(dump::PendingFile&, const ResolvedSpec&, const Selection&, std::optional<std::int64_t>, \
+                           Configuration<T>&);
 PSGD_INSTANTIATE(float)
 PSGD_INSTANTIATE(double)
 #undef PSGD_INSTANTIATE

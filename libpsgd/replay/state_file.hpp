@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@
 
 /// State files: everything a replay needs to go on with identical results. HDF5, in the layout that the contract of
 /// psgd-replay describes: attributes `format` = "psgd-state", `format_version`, `hook`, `arithmetic`, `residual`,
-/// `dtype`, `world_size`, every PowerSGDState parameter, `iter`, the counters; `/rng` (the 624 words; attribute
+/// `dtype`, `world_size`, every PowerSGDState parameter, `iter`, the counters, `last_step` (the recorded number of the
+/// step replayed last; absent when there was none, and in files of version 1.0); `/rng` (the 624 words; attribute
 /// `position`), `/q_memory/<bucket>`, `/p_memory/<bucket>`, and
 /// `/error/<bucket>` [W, length] or, in fused arithmetic, `/mean_error/<bucket>` [length] and `/deviation/<bucket>` [W,
 /// length].
@@ -30,6 +32,7 @@ struct StateHeader {
   std::int64_t total_numel_before_compression = 0;
   std::int64_t total_numel_after_compression = 0;
   std::int64_t next_stats_report = 0;
+  std::optional<std::int64_t> last_step;  ///< recorded number of the step replayed last
 };
 
 /// Throws Error::input when the file is not a state file or is of a newer version.
@@ -41,9 +44,9 @@ template <class T>
 void restore_state(const std::filesystem::path& path, const StateHeader& header, const GradientLayout& layout,
                    Configuration<T>& configuration);
 
-/// Writes a state file and puts it in its target's place.
+/// Writes a state file and puts it in its target's place. `last_step`: recorded number of the step replayed last.
 template <class T>
 void save_state(dump::PendingFile& pending, const ResolvedSpec& resolved, const Selection& selection,
-                Configuration<T>& configuration);
+                std::optional<std::int64_t> last_step, Configuration<T>& configuration);
 
 }  // namespace psgd::replay

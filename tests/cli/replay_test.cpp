@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -231,6 +232,10 @@ TEST_F(Replay, TheOriginalHookTakesARankAndASeed) {
   EXPECT_EQ(document["config"]["hook"], "original");
   EXPECT_EQ(document["records"][0][column(document, "numel_after")], nullptr);
   EXPECT_EQ(document["records"][0][column(document, "residual_norm_rank0")], nullptr);
+  for (const char* absent : {"use_error_feedback", "warm_start", "batch_tensors_with_same_shape",
+                             "orthogonalization_epsilon", "compression_stats_logging_frequency"}) {
+    EXPECT_EQ(document["config"][absent], nullptr) << absent;
+  }
   replay({"--hook", "original", "--use-error-feedback", "off", "--warm-start", "off", cnn});
   const std::vector<std::pair<std::string, std::string>> contrary{{"use-error-feedback", "on"},
                                                                   {"warm-start", "on"},
@@ -322,6 +327,15 @@ TEST_F(Replay, OutputFilesAreCheckedLikeTheOthers) {
   const Outcome outcome = run("psgd-replay", {"--output", path("averaged.h5"), cnn});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(read_file(path("averaged.h5")), HasSubstr("HDF"));
+  EXPECT_EQ(run("psgd-replay", {"--output", path("averaged.h5"), cnn}).code, 0) << "an earlier output may be replaced";
+  expect_error({"--output", "-", cnn}, 2, "HDF5 cannot be written to standard output");
+  std::filesystem::copy_file(lstm, path("other.h5"));
+  std::filesystem::permissions(path("other.h5"), std::filesystem::perms::owner_all);
+  for (const char* option : {"--output", "--state-out", "--json", "--csv"}) {
+    expect_error({option, path("other.h5"), cnn}, 2, "would replace a recording");
+  }
+  expect_error({"--json", path("averaged.h5"), cnn}, 2, "would replace an HDF5 file");
+  EXPECT_EQ(read_file(path("other.h5")), read_file(lstm));
 }
 
 }  // namespace

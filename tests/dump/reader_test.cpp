@@ -262,6 +262,22 @@ TEST(Reader, NotesANewerMinorVersion) {
   EXPECT_THAT(reader.description().notes, testing::ElementsAre(testing::HasSubstr("layout 1.7")));
 }
 
+TEST(Reader, NotesWhatItLeavesOutAndWhatWasRounded) {
+  const TemporaryDirectory directory;
+  WriterOptions options;
+  options.parameters = {parameter("w", {4}, DType::float16)};
+  test::write_dump(directory / "dump.h5", options, {0});
+  raw::modify(directory / "dump.h5", [](hid_t file) {
+    raw::set_text(raw::ok(H5Dopen2(file, "gradients/w", H5P_DEFAULT)), "logical_dtype", "float32");
+    raw::replace_dataset(file, "gradients/other", H5T_IEEE_F32LE, {{1, 1, 3}});
+  });
+  Reader reader({directory / "dump.h5"});
+  EXPECT_THAT(reader.description().notes,
+              testing::UnorderedElementsAre(testing::HasSubstr("float16, which cannot hold all of float32"),
+                                            testing::HasSubstr("does not list left out, the first \"other\"")));
+  expect_reads_back<float>(reader);
+}
+
 TEST(Reader, HoldsToItsMemoryLimit) {
   const TemporaryDirectory directory;
   WriterOptions options;

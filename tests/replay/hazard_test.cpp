@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "libpsgd/base/error.hpp"
 #include "libpsgd/replay/replay.hpp"
@@ -141,6 +142,32 @@ TEST_F(Hazards, GapsBetweenStepsMatterOnlyToWhatRemembers) {
   spec.power_sgd.use_error_feedback = false;
   spec.power_sgd.warm_start = false;
   EXPECT_EQ(find(hazards_of(builder, spec), HazardKind::step_gaps), nullptr);
+}
+
+TEST_F(Hazards, GoingOnAfterAGapFromASavedState) {
+  test::DumpBuilder builder = sound();
+  ReplaySpec first = rank(1);
+  first.steps = {builder.steps.front(), builder.steps[2]};
+  first.state_out = scratch_ / "state.h5";
+  hazards_of(builder, first);
+  const auto gap_from = [&](std::size_t from) {
+    ReplaySpec spec = rank(1);
+    spec.steps = {builder.steps[from], builder.steps.back()};
+    spec.state_in = scratch_ / "state.h5";
+    const auto hazards = hazards_of(builder, spec);
+    const Hazard* const gap = find(hazards, HazardKind::step_gaps);
+    return gap == nullptr ? std::optional<double>() : gap->value;
+  };
+  EXPECT_EQ(gap_from(3), std::nullopt);
+  EXPECT_EQ(gap_from(4), 2.0);
+  EXPECT_EQ(gap_from(1), -1.0) << "repeated steps falsify as much as missing ones";
+}
+
+TEST_F(Hazards, RankZeroSendsNothing) {
+  EXPECT_NE(find(hazards_of(sound(), rank(0)), HazardKind::rank_zero), nullptr);
+  ReplaySpec none = rank(0);
+  none.hook = "none";
+  EXPECT_EQ(find(hazards_of(sound(), none), HazardKind::rank_zero), nullptr);
 }
 
 TEST_F(Hazards, ChangingLossScaleUnderErrorFeedback) {

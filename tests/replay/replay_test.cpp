@@ -48,6 +48,11 @@ std::string failure(ErrorKind kind, Change change) {
   return "no error";
 }
 
+std::string bytes_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 TEST(Replay, IsBitIdenticalForEveryNumberOfThreads) {
   for (const Arithmetic arithmetic : {Arithmetic::fused, Arithmetic::per_rank}) {
     std::string first;
@@ -91,11 +96,7 @@ TEST_P(CutInTwo, GoesOnBitByBit) {
     const std::string tail = csv(rest);
     EXPECT_EQ(head + tail.substr(tail.find('\n') + 1), csv(all));
     EXPECT_EQ(rest.summary.compression_stats.numel_after, all.summary.compression_stats.numel_after);
-    const auto bytes = [](const std::filesystem::path& path) {
-      std::ifstream file(path, std::ios::binary);
-      return std::string(std::istreambuf_iterator<char>(file), {});
-    };
-    EXPECT_EQ(bytes(scratch / "joined.h5"), bytes(scratch / "whole.h5"));
+    EXPECT_EQ(bytes_of(scratch / "joined.h5"), bytes_of(scratch / "whole.h5"));
   }
 }
 
@@ -120,6 +121,24 @@ TEST(Replay, StopsBetweenStepsAndSaysSo) {
   const dump::hdf5::File output = dump::hdf5::File::open(*spec.output);
   EXPECT_EQ(output.read_integer("complete"), 0);
   EXPECT_EQ(output.open_dataset("steps").extents(), Shape{3});
+}
+
+TEST(Replay, AStopBeforeTheFirstStepKeepsTheOldFiles) {
+  ReplaySpec spec = digits();
+  const test::TemporaryDirectory scratch;
+  spec.output = scratch / "out.h5";
+  spec.state_out = scratch / "state.h5";
+  run_replay(spec);
+  const std::string output = bytes_of(*spec.output);
+  const std::string state = bytes_of(*spec.state_out);
+  try {
+    run_replay(spec, {nullptr, nullptr, [] { return true; }});
+    FAIL() << "not interrupted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::interrupted);
+  }
+  EXPECT_EQ(bytes_of(*spec.output), output);
+  EXPECT_EQ(bytes_of(*spec.state_out), state);
 }
 
 TEST(Replay, ChoosesStepsRanksAndParameters) {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "libpsgd/base/error.hpp"
+#include "libpsgd/dump/file_kind.hpp"
 
 namespace psgd::tools {
 namespace {
@@ -37,6 +38,17 @@ bool is_standard_output(const std::optional<std::filesystem::path>& path) {
   return output.kind == OutputPath::Kind::descriptor && output.descriptor == STDOUT_FILENO;
 }
 
+/// An option's forgotten FILE must not cost the recording that was named next.
+void check_replaced(const NamedOutput& output, const OutputPath& path) {
+  if (path.kind != OutputPath::Kind::replace || !path.exists) return;
+  const dump::FileKind kind = dump::file_kind(path.target);
+  const bool text = output.option == "--json" || output.option == "--csv";
+  if (kind == dump::FileKind::recording || (text && kind == dump::FileKind::hdf5)) {
+    throw Error::usage("{} {}: would replace {}; give another name, or remove it first", output.option,
+                       output.path.string(), kind == dump::FileKind::recording ? "a recording" : "an HDF5 file");
+  }
+}
+
 void write_one(std::optional<report::OutputFile>& file, const ResultFiles::Write& write) {
   if (file) write([&](std::string_view piece) { file->write(piece); });
 }
@@ -52,7 +64,8 @@ void add_result_options(Options& options, ResultOptions& results, const std::str
 void check_outputs(const std::vector<NamedOutput>& outputs, const std::vector<std::filesystem::path>& inputs) {
   std::map<std::string, std::string> taken;
   for (const NamedOutput& output : outputs) {
-    const auto identity = output_identity(resolve_output_path(output.path.string()));
+    const OutputPath path = resolve_output_path(output.path.string());
+    const auto identity = output_identity(path);
     if (!identity) continue;
     for (const auto& input : inputs) {
       if (file_identity(input.string()) == identity) {
@@ -64,6 +77,7 @@ void check_outputs(const std::vector<NamedOutput>& outputs, const std::vector<st
     if (!is_new) {
       throw Error::usage("{} and {} name the same file, {}", other->second, output.option, output.path.string());
     }
+    check_replaced(output, path);
   }
 }
 

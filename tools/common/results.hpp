@@ -27,7 +27,8 @@ struct NamedOutput {
   std::filesystem::path path;
 };
 
-/// Throws Error::usage when an output is one of `inputs`, or two outputs are the same file, by whatever name;
+/// Throws Error::usage when an output is one of `inputs`, or two outputs are the same file, by whatever name,
+/// or when one would replace a recording (--json and --csv: any HDF5 file);
 /// Error::input when one cannot be written.
 void check_outputs(const std::vector<NamedOutput>& outputs, const std::vector<std::filesystem::path>& inputs);
 
