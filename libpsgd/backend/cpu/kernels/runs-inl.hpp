@@ -76,38 +76,6 @@ double add_sum_squares(const T* HWY_RESTRICT source, T* HWY_RESTRICT destination
   return even.total();
 }
 
-/// rest ← minuend − subtrahend, where the two may be the same; returns Σ rest². With `rest` null only measures.
-template <class T>
-double subtract_sum_squares(const T* minuend, const T* HWY_RESTRICT subtrahend, T* rest, std::size_t count) {
-  constexpr std::size_t n = lanes<T>();
-  const Tag<T> d;
-  Sum<T> even;
-  Sum<T> odd;
-  std::size_t i = 0;
-  for (; i + 2 * n <= count; i += 2 * n) {
-    const Vector<T> first = hn::Sub(hn::LoadU(d, minuend + i), hn::LoadU(d, subtrahend + i));
-    const Vector<T> second = hn::Sub(hn::LoadU(d, minuend + i + n), hn::LoadU(d, subtrahend + i + n));
-    if (rest != nullptr) {
-      hn::StoreU(first, d, rest + i);
-      hn::StoreU(second, d, rest + i + n);
-    }
-    even.add_square(widen(first));
-    odd.add_square(widen(second));
-  }
-  for (; i + n <= count; i += n) {
-    const Vector<T> difference = hn::Sub(hn::LoadU(d, minuend + i), hn::LoadU(d, subtrahend + i));
-    if (rest != nullptr) hn::StoreU(difference, d, rest + i);
-    even.add_square(widen(difference));
-  }
-  if (i < count) {
-    const Vector<T> difference = hn::Sub(load_part(minuend + i, count - i), load_part(subtrahend + i, count - i));
-    if (rest != nullptr) store_part(difference, rest + i, count - i);
-    even.add_square(widen(difference));
-  }
-  even.add(odd);
-  return even.total();
-}
-
 /// The sums of TensorSums, a vector at a time.
 template <class T>
 class ComparisonSums {
@@ -119,6 +87,12 @@ class ComparisonSums {
     averaged_.add_square(o);
     difference_.add_square_of_difference(o, g);
     dot_.add_product(o, g);
+  }
+  HWY_INLINE void add(const ComparisonSums& other) {
+    gradient_.add(other.gradient_);
+    averaged_.add(other.averaged_);
+    difference_.add(other.difference_);
+    dot_.add(other.dot_);
   }
   [[nodiscard]] HWY_INLINE TensorSums total() const {
     return {gradient_.total(), averaged_.total(), difference_.total(), dot_.total()};
