@@ -51,7 +51,7 @@ class Workload {
   }
 
   /// Without growth: what is added in every repetition must stay small.
-  void clear_target() { std::fill_n(target.data(), static_cast<std::size_t>(numel_), 0.0F); }
+  void clear_target() const { std::fill_n(target.data(), static_cast<std::size_t>(numel_), 0.0F); }
 
   [[nodiscard]] std::int64_t bytes(int passes) const { return passes * numel_ * std::int64_t{sizeof(float)}; }
 

@@ -107,6 +107,7 @@ struct Writer::Impl {
   std::map<std::string, GrowingDataset> series;
   std::int64_t rows = 0;
   std::int64_t last_step = -1;
+  bool failed = false;
 
   Impl(const std::filesystem::path& path, WriterOptions chosen) : options(std::move(chosen)) {
     if (options.process_ranks.empty()) {
@@ -114,7 +115,7 @@ struct Writer::Impl {
       std::iota(options.process_ranks.begin(), options.process_ranks.end(), 0);
     }
     check_options(options);
-    file = hdf5::File::create(path);
+    file = hdf5::File::create(path, options.shown_as);
     write_attributes();
     add_series(schema::steps, native_type<std::int64_t>(), {}, nullptr);
     write_parameter_table(file, options.parameters);
@@ -123,6 +124,14 @@ struct Writer::Impl {
     hdf5::Group gradients = file.create_group(schema::gradients);
     for (const Parameter& parameter : options.parameters) add_tensor(gradients, parameter);
     file.flush();
+  }
+
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  /// After a failed write what HDF5 still holds cannot be written either, and its datasets crash in trying: they are
+  /// closed once the file takes everything.
+  ~Impl() {
+    if (failed) file.discard();
   }
 
   [[nodiscard]] std::int64_t columns() const { return static_cast<std::int64_t>(options.process_ranks.size()); }
@@ -254,12 +263,24 @@ Writer::~Writer() = default;
 template <class T>
 void Writer::append_step(std::int64_t step, std::span<const std::vector<const T*>> gradients,
                          const StepRemarks& remarks) {
-  impl_->append_step(step, gradients, remarks);
+  try {
+    impl_->append_step(step, gradients, remarks);
+  } catch (...) {
+    impl_->failed = true;
+    throw;
+  }
 }
 
 template void Writer::append_step(std::int64_t, std::span<const std::vector<const float*>>, const StepRemarks&);
 template void Writer::append_step(std::int64_t, std::span<const std::vector<const double*>>, const StepRemarks&);
 
-void Writer::close(bool complete) { impl_->close(complete); }
+void Writer::close(bool complete) {
+  try {
+    impl_->close(complete);
+  } catch (...) {
+    impl_->failed = true;
+    throw;
+  }
+}
 
 }  // namespace psgd::dump

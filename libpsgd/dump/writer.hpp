@@ -30,6 +30,7 @@ struct WriterOptions {
   std::int64_t contiguous_steps = 0;  ///< not 0: room for exactly that many steps, without chunks or filters
   bool big_endian = false;
   bool bfloat16_as_float = false;  ///< as a 16-bit floating-point type instead of uint16
+  std::filesystem::path shown_as;  ///< the name in messages, where the file is written under a temporary one
   bool durable = true;             ///< flush each step; false for what can simply be made again
 };
 

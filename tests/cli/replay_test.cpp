@@ -319,6 +319,25 @@ TEST_F(Replay, TheSameWhateverTheNumberOfThreads) {
   EXPECT_EQ(one.out, three.out);
 }
 
+TEST_F(Replay, AFullDiskLeavesOldOutputsWhereverItStrikes) {
+  for (const char* option : {"--output", "--state-out"}) {
+    const std::string file = path(std::string(option).substr(2));
+    ASSERT_EQ(run("psgd-replay", {option, file, cnn}).code, 0);
+    const std::string before = read_file(file);
+    for (const std::size_t limit : {100U, 3000U, 50'000U, 200'000U, 400'000U}) {
+      if (limit > before.size()) break;
+      RunOptions options;
+      options.file_size_limit = limit;
+      const Outcome outcome = run("psgd-replay", {option, file, cnn}, options);
+      EXPECT_EQ(outcome.code, 3) << option << limit;
+      EXPECT_THAT(outcome.err, StartsWith("psgd-replay: error: " + file + ": ")) << option << limit;
+      EXPECT_EQ(count_lines(outcome.err), 1u) << outcome.err;
+      EXPECT_EQ(read_file(file), before);
+    }
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 2) << "no temporary stays";
+}
+
 TEST_F(Replay, OutputFilesAreCheckedLikeTheOthers) {
   expect_error({"--output", path("none/a.h5"), cnn}, 3, path("none/a.h5") + ": cannot write");
   expect_error({"--output", path("a"), "--state-out", path("a"), cnn}, 2,

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "libpsgd/base/interrupt.hpp"
+#include "libpsgd/dump/exit_handler.hpp"
 #include "tools/common/console.hpp"
 
 namespace psgd::tools {
@@ -62,6 +63,7 @@ int run_main(const std::string& program, int argc, char** argv,
     occupy_standard_descriptors();
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
+    dump::forgo_hdf5_exit_handler();
     install_interrupt_handlers();
     return run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
   } catch (const Error& error) {
