@@ -239,9 +239,9 @@ File File::create(const fs::path& path, const fs::path& shown_as) {
   const Place place{*name, {}};
   const Handle access(call(place, "prepare creating", H5Pcreate, H5P_FILE_ACCESS), H5Pclose);
   call(place, "prepare creating", H5Pset_fclose_degree, access.get(), H5F_CLOSE_STRONG);
-  Handle handle(
-      call(place, "create the file", H5Fcreate, path.c_str(), unsigned{H5F_ACC_EXCL}, H5P_DEFAULT, access.get()),
-      H5Fclose);
+  std::error_code none;
+  const unsigned flags = fs::is_empty(path, none) && !none ? H5F_ACC_TRUNC : H5F_ACC_EXCL;
+  Handle handle(call(place, "create the file", H5Fcreate, path.c_str(), flags, H5P_DEFAULT, access.get()), H5Fclose);
   File file;
   static_cast<Group&>(file) = Group(std::move(handle), std::move(name), "/");
   file.created_ = true;

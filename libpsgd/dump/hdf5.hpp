@@ -198,7 +198,7 @@ class File : public Group {
   /// the library may keep of the file's structure, counted as it lies in the file; in memory it takes up to eight times
   /// that.
   [[nodiscard]] static File open(const std::filesystem::path& path, std::size_t metadata_bytes = std::size_t{4} << 20);
-  /// A new file; one that exists is an error. `shown_as` stands in errors instead of `path`.
+  /// A new file; one that exists and is not empty is an error. `shown_as` stands in errors instead of `path`.
   [[nodiscard]] static File create(const std::filesystem::path& path, const std::filesystem::path& shown_as = {});
 
   explicit operator bool() const noexcept { return id() >= 0; }

@@ -46,8 +46,9 @@ struct StepRemarks {
 /// step's data go out first, then its entry in /steps.
 class Writer {
  public:
-  /// Creates `path`, which must not exist; for an output that appears whole or not at all give it PendingFile::path().
-  /// Throws Error::usage for options that do not fit together, Error::input when the file cannot be written.
+  /// Creates `path`, which must not exist or be empty; for an output that appears whole or not at all give it
+  /// PendingFile::path(). Throws Error::usage for options that do not fit together, Error::input when the file cannot
+  /// be written.
   Writer(const std::filesystem::path& path, WriterOptions options);
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;

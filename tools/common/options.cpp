@@ -9,7 +9,7 @@
 #include <boost/program_options.hpp>
 
 #include "libpsgd/base/error.hpp"
-#include "libpsgd/report/output_file.hpp"
+#include "libpsgd/base/output_file.hpp"
 #include "tools/common/version.hpp"
 
 namespace psgd::tools {
@@ -32,7 +32,7 @@ std::string default_as_text(const report::Json& value) {
 po::typed_value<std::string>* flag() { return po::value<std::string>()->zero_tokens()->implicit_value("on"); }
 
 void print(const std::string& text) {
-  report::OutputFile out("-");
+  OutputFile out("-");
   out.write(text);
   out.commit();
 }

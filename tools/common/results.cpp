@@ -14,9 +14,6 @@
 namespace psgd::tools {
 namespace {
 
-using report::OutputPath;
-using report::resolve_output_path;
-
 std::optional<std::string> file_identity(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
@@ -49,7 +46,7 @@ void check_replaced(const NamedOutput& output, const OutputPath& path) {
   }
 }
 
-void write_one(std::optional<report::OutputFile>& file, const ResultFiles::Write& write) {
+void write_one(std::optional<OutputFile>& file, const ResultFiles::Write& write) {
   if (file) write([&](std::string_view piece) { file->write(piece); });
 }
 

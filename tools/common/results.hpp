@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "libpsgd/base/output_file.hpp"
 #include "libpsgd/report/format.hpp"
-#include "libpsgd/report/output_file.hpp"
 #include "tools/common/options.hpp"
 
 namespace psgd::tools {
@@ -45,9 +45,9 @@ class ResultFiles {
   void write(const Write& text, const Write& json, const Write& csv);
 
  private:
-  std::optional<report::OutputFile> text_;
-  std::optional<report::OutputFile> json_;
-  std::optional<report::OutputFile> csv_;
+  std::optional<OutputFile> text_;
+  std::optional<OutputFile> json_;
+  std::optional<OutputFile> csv_;
 };
 
 }  // namespace psgd::tools

@@ -3,9 +3,9 @@
 #include <string>
 #include <string_view>
 
-#include "libpsgd/report/output_path.hpp"
+#include "libpsgd/base/output_path.hpp"
 
-namespace psgd::report {
+namespace psgd {
 
 /// A result file that appears whole or not at all.
 ///
@@ -67,4 +67,4 @@ class OutputFile {
   bool reader_gone_ = false;
 };
 
-}  // namespace psgd::report
+}  // namespace psgd

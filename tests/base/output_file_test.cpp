@@ -1,4 +1,4 @@
-#include "libpsgd/report/output_file.hpp"
+#include "libpsgd/base/output_file.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -20,7 +20,7 @@
 
 #include "libpsgd/base/error.hpp"
 
-namespace psgd::report {
+namespace psgd {
 namespace {
 
 namespace fs = std::filesystem;
@@ -255,4 +255,4 @@ TEST_F(OutputFileTest, MovedFilesAreCommittedOnce) {
 }
 
 }  // namespace
-}  // namespace psgd::report
+}  // namespace psgd

@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace psgd::report {
+namespace psgd {
 
 /// What a path given for output stands for, symbolic links followed.
 struct OutputPath {
@@ -26,4 +26,4 @@ struct OutputPath {
 /// directory and for an existing file without write permission.
 OutputPath resolve_output_path(const std::string& path);
 
-}  // namespace psgd::report
+}  // namespace psgd

@@ -1,4 +1,4 @@
-#include "libpsgd/report/output_file.hpp"
+#include "libpsgd/base/output_file.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -17,7 +17,7 @@
 #include "libpsgd/base/error.hpp"
 #include "libpsgd/base/interrupt.hpp"
 
-namespace psgd::report {
+namespace psgd {
 namespace {
 
 constexpr std::size_t buffer_bytes = std::size_t{64} << 10;
@@ -185,4 +185,4 @@ void OutputFile::abandon() noexcept {
 
 void OutputFile::fail(int error) const { throw Error::input("{}: cannot write: {}", shown_, std::strerror(error)); }
 
-}  // namespace psgd::report
+}  // namespace psgd

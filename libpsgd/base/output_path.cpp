@@ -1,4 +1,4 @@
-#include "libpsgd/report/output_path.hpp"
+#include "libpsgd/base/output_path.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@
 
 #include "libpsgd/base/error.hpp"
 
-namespace psgd::report {
+namespace psgd {
 namespace {
 
 constexpr int most_links = 40;  // as the kernel's own limit
@@ -109,4 +109,4 @@ OutputPath resolve_output_path(const std::string& path) {
   fail(path, std::strerror(ELOOP));
 }
 
-}  // namespace psgd::report
+}  // namespace psgd
