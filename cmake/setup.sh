@@ -4,7 +4,7 @@
 # Debian's names of what a build needs; CONTRIBUTING.md says what each is for.
 # shellcheck disable=SC2034
 packages=(cmake g++ ninja-build pkg-config libhdf5-dev libboost-program-options-dev libopenblas-dev liblapacke-dev libgtest-dev
-  libgmock-dev libbenchmark-dev libhwy-dev nlohmann-json3-dev libfmt-dev libdeflate-dev)
+  libgmock-dev libbenchmark-dev libhwy-dev nlohmann-json3-dev libfmt-dev libdeflate-dev libzip-dev)
 
 say() { printf '\n==> %s\n' "$*"; }
 fail() { printf '%s: error: %s\n' "${0##*/}" "$*" >&2; exit 1; }

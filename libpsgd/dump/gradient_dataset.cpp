@@ -1,12 +1,11 @@
 #include "libpsgd/dump/gradient_dataset.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <optional>
 
 #include "libpsgd/base/error.hpp"
 #include "libpsgd/dump/schema.hpp"
+#include "libpsgd/dump/stored_type.hpp"
 #include "libpsgd/dump/text.hpp"
 
 namespace psgd::dump {
@@ -14,49 +13,6 @@ namespace {
 
 using hdf5::call;
 using hdf5::Dataset;
-
-// The four kinds of number that are read, by the fields of HDF5's description.
-struct FloatFormat {
-  DType dtype;
-  std::size_t size;
-  std::size_t sign;
-  std::size_t exponent;
-  std::size_t exponent_bits;
-  std::size_t mantissa_bits;
-  std::size_t bias;
-};
-
-constexpr std::array float_formats{
-    FloatFormat{DType::float16, 2, 15, 10, 5, 10, 15},
-    FloatFormat{DType::bfloat16, 2, 15, 7, 8, 7, 127},
-    FloatFormat{DType::float32, 4, 31, 23, 8, 23, 127},
-    FloatFormat{DType::float64, 8, 63, 52, 11, 52, 1023},
-};
-
-bool is_foreign(H5T_order_t order) {
-  return order == (std::endian::native == std::endian::little ? H5T_ORDER_BE : H5T_ORDER_LE);
-}
-
-std::optional<StoredType> recognize_float(const Dataset& dataset, hid_t type) {
-  const std::size_t size = H5Tget_size(type);
-  const H5T_order_t order = H5Tget_order(type);
-  if (order != H5T_ORDER_LE && order != H5T_ORDER_BE) return std::nullopt;
-  if (H5Tget_precision(type) != size * 8 || H5Tget_offset(type) != 0 || H5Tget_norm(type) != H5T_NORM_IMPLIED) {
-    return std::nullopt;
-  }
-  FloatFormat found{};
-  std::size_t mantissa = 0;
-  call(dataset.place(), "read its type", H5Tget_fields, type, &found.sign, &found.exponent, &found.exponent_bits,
-       &mantissa, &found.mantissa_bits);
-  found.bias = H5Tget_ebias(type);
-  const auto* match = std::find_if(float_formats.begin(), float_formats.end(), [&](const FloatFormat& known) {
-    return known.size == size && known.sign == found.sign && known.exponent == found.exponent &&
-           known.exponent_bits == found.exponent_bits && known.mantissa_bits == found.mantissa_bits &&
-           known.bias == found.bias && mantissa == 0;
-  });
-  if (match == float_formats.end()) return std::nullopt;
-  return StoredType{match->dtype, is_foreign(order)};
-}
 
 bool is_sixteen_bits(hid_t type) {
   return H5Tget_class(type) == H5T_INTEGER && H5Tget_size(type) == 2 && H5Tget_precision(type) == 16 &&
@@ -77,7 +33,7 @@ std::optional<DType> read_logical_dtype(const Dataset& dataset) {
 StoredType read_stored_type(const Dataset& dataset, std::optional<DType> logical) {
   const hdf5::Handle type = dataset.type();
   if (logical == DType::bfloat16 && is_sixteen_bits(type.get())) {
-    return {DType::bfloat16, is_foreign(H5Tget_order(type.get()))};
+    return {DType::bfloat16, is_swapped(H5Tget_order(type.get()))};
   }
   if (H5Tget_class(type.get()) == H5T_FLOAT) {
     if (const auto stored = recognize_float(dataset, type.get())) return *stored;

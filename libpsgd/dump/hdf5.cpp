@@ -168,6 +168,17 @@ std::vector<std::string> Group::links() const {
   return names;
 }
 
+LinkKind Group::kind_of(const std::string& name) const {
+  const Place place{file(), path()};
+  H5L_info_t info{};
+  call(place, "read a link", H5Lget_info, id(), name.c_str(), &info, H5P_DEFAULT);
+  if (info.type != H5L_TYPE_HARD) return LinkKind::other;
+  const Handle object(call(place, "open an object", H5Oopen, id(), name.c_str(), H5P_DEFAULT), H5Oclose);
+  const H5I_type_t type = H5Iget_type(object.get());
+  if (type == H5I_GROUP) return LinkKind::group;
+  return type == H5I_DATASET ? LinkKind::dataset : LinkKind::other;
+}
+
 void Group::check_link(const std::string& name) const {
   const std::string path = below(name);
   if (name.empty() || name == "." || name.find('/') != std::string::npos) {

@@ -147,6 +147,9 @@ hid_t native_type<std::uint32_t>();
 template <>
 hid_t native_type<std::uint64_t>();
 
+/// What a link leads to: only hard ones to groups and datasets are of interest.
+enum class LinkKind { group, dataset, other };
+
 /// What links hang on. Only hard links are followed: soft, external and user-defined links are refused, as they can
 /// lead out of the file.
 class Group : public Object {
@@ -156,6 +159,7 @@ class Group : public Object {
   [[nodiscard]] bool has(const std::string& name) const;
   /// Names of all links, in alphabetical order.
   [[nodiscard]] std::vector<std::string> links() const;
+  [[nodiscard]] LinkKind kind_of(const std::string& name) const;
 
   [[nodiscard]] Group open_group(const std::string& name) const;
   [[nodiscard]] Group create_group(const std::string& name);

@@ -10,6 +10,7 @@
 
 #include "libpsgd/base/error.hpp"
 #include "libpsgd/dump/file_kind.hpp"
+#include "libpsgd/dump/reader.hpp"
 
 namespace psgd::tools {
 namespace {
@@ -56,6 +57,19 @@ void add_result_options(Options& options, ResultOptions& results, const std::str
   options
       .add("json", "FILE", file(results.json), "write everything as JSON; - is standard output, in place of the tables")
       .add("csv", "FILE", file(results.csv), csv_help + "; - is standard output, in place of the tables");
+}
+
+void check_dump_output(const std::filesystem::path& output, std::string_view writer,
+                       const std::vector<std::filesystem::path>& inputs) {
+  const auto identity = file_identity(output.string());
+  for (const auto& input : inputs) {
+    if (identity && file_identity(input.string()) == identity) {
+      throw Error::usage("{}: this is a file to read from", output.string());
+    }
+  }
+  if (dump::file_kind(output) != dump::FileKind::recording) return;
+  if (dump::Reader({output}).description().writer == writer) return;
+  throw Error::usage("{}: would replace a recording; give another name, or remove it first", output.string());
 }
 
 void check_outputs(const std::vector<NamedOutput>& outputs, const std::vector<std::filesystem::path>& inputs) {

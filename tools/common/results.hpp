@@ -27,6 +27,11 @@ struct NamedOutput {
   std::filesystem::path path;
 };
 
+/// For a program whose result is a dump: throws Error::usage when `output` is one of `inputs`, or would replace a
+/// recording that `writer` (as its attribute says) did not make.
+void check_dump_output(const std::filesystem::path& output, std::string_view writer,
+                       const std::vector<std::filesystem::path>& inputs);
+
 /// Throws Error::usage when an output is one of `inputs`, or two outputs are the same file, by whatever name,
 /// or when one would replace a recording (--json and --csv: any HDF5 file);
 /// Error::input when one cannot be written.

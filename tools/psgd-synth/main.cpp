@@ -8,12 +8,11 @@
 #include "libpsgd/base/error.hpp"
 #include "libpsgd/base/interrupt.hpp"
 #include "libpsgd/base/thread_pool.hpp"
-#include "libpsgd/dump/file_kind.hpp"
 #include "libpsgd/dump/pending_file.hpp"
-#include "libpsgd/dump/reader.hpp"
 #include "libpsgd/dump/writer.hpp"
 #include "tools/common/console.hpp"
 #include "tools/common/main.hpp"
+#include "tools/common/results.hpp"
 #include "tools/psgd-synth/synth_options.hpp"
 
 namespace psgd::tools::synth {
@@ -34,15 +33,8 @@ fs::path rank_file(const fs::path& output, std::int64_t rank, std::int64_t world
   return path;
 }
 
-/// A recording is not made again as easily as what this program writes.
-void check_replaced(const fs::path& path) {
-  if (dump::file_kind(path) != dump::FileKind::recording) return;
-  if (dump::Reader({path}).description().writer == "psgd-synth") return;
-  throw Error::usage("{}: would replace a recording; give another name, or remove it first", path.string());
-}
-
 File make_file(const SynthOptions& options, const fs::path& path, std::vector<std::int64_t> process_ranks) {
-  check_replaced(path);
+  check_dump_output(path, "psgd-synth", {});
   dump::WriterOptions wanted;
   wanted.world_size = options.gradients.world_size;
   wanted.process_ranks = process_ranks;
