@@ -47,13 +47,14 @@ void install(int signal) {
   sigemptyset(&action.sa_mask);
   sigaddset(&action.sa_mask, SIGINT);
   sigaddset(&action.sa_mask, SIGTERM);
+  sigaddset(&action.sa_mask, SIGHUP);
   if (sigaction(signal, &action, nullptr) != 0) throw Error::internal("sigaction: {}", std::strerror(errno));
 }
 
 }  // namespace
 
 void install_interrupt_handlers() {
-  for (const int signal : std::array{SIGINT, SIGTERM}) install(signal);
+  for (const int signal : std::array{SIGINT, SIGTERM, SIGHUP}) install(signal);
 }
 
 bool stop_requested() noexcept { return stop.load(); }

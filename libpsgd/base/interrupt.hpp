@@ -2,13 +2,13 @@
 
 #include <atomic>
 
-/// Stopping in good order on SIGINT and SIGTERM. Only programs install the handlers; the library is handed
+/// Stopping in good order on SIGINT, SIGTERM and SIGHUP. Only programs install the handlers; the library is handed
 /// `stop_flag()` or a callable and looks at it between steps.
 namespace psgd {
 
-/// Lets SIGINT and SIGTERM set the stop flag instead of ending the process. A further signal, once a quarter of a
-/// second has passed since the first (`timeout` and some shells deliver one twice), ends the process at once with exit
-/// code 128 + signal. A signal the process was started to ignore (nohup, a script's background job) stays ignored.
+/// Lets SIGINT, SIGTERM and SIGHUP set the stop flag instead of ending the process. A further signal, once a quarter of
+/// a second has passed since the first (`timeout` and some shells deliver one twice), ends the process at once with
+/// exit code 128 + signal. A signal the process was started to ignore (nohup, a script's background job) stays ignored.
 /// System calls are not restarted, so that a wait for a FIFO's reader ends too.
 void install_interrupt_handlers();
 

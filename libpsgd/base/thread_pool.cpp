@@ -3,7 +3,10 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
+
+#include "libpsgd/base/error.hpp"
 
 namespace psgd {
 namespace {
@@ -45,10 +48,17 @@ std::size_t available_processors() {
 ThreadPool::ThreadPool(std::size_t threads) : next_(no_piece) {
   if (threads == 0) threads = available_processors();
   workers_.reserve(threads - 1);
-  for (std::size_t worker = 1; worker < threads; ++worker) workers_.emplace_back([this, worker] { serve(worker); });
+  try {
+    for (std::size_t worker = 1; worker < threads; ++worker) workers_.emplace_back([this, worker] { serve(worker); });
+  } catch (const std::system_error& error) {
+    stop();
+    throw Error::unavailable("cannot start {} threads: {}; ask for fewer", threads, error.code().message());
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() {
   {
     const std::lock_guard lock(sleep_);
     stop_ = true;

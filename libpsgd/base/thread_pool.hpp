@@ -24,7 +24,8 @@ namespace psgd {
 /// took none of its pieces.
 class ThreadPool {
  public:
-  /// `threads` >= 1 workers, the caller's included; 0 means one for each processor this process may run on.
+  /// `threads` >= 1 workers, the caller's included; 0 means one for each processor this process may run on. Throws
+  /// Error::unavailable when the system does not give that many.
   explicit ThreadPool(std::size_t threads = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -56,6 +57,7 @@ class ThreadPool {
   void run_piece(Work work, std::size_t piece, std::size_t worker);
   void wait_until_finished(std::size_t pieces);
   void serve(std::size_t worker);
+  void stop();
 
   std::vector<std::thread> workers_;
   std::mutex calls_;  ///< held by the one call that runs

@@ -143,6 +143,14 @@ void note_oddities(const RecordedFile& file, Description& description) {
   }
 }
 
+/// Shapes may agree where the jobs were two.
+void note_other_job(const RecordedFile& first, const RecordedFile& other, Description& description) {
+  if (first.model == other.model && first.framework == other.framework) return;
+  description.notes.push_back(fmt::format(
+      "{}: says model \"{}\", framework \"{}\" where {} says \"{}\", \"{}\": are they of one job?", other.path.string(),
+      other.model, other.framework, first.path.string(), first.model, first.framework));
+}
+
 }  // namespace
 
 Merged merge(std::span<const RecordedFile> files) {
@@ -150,6 +158,7 @@ Merged merge(std::span<const RecordedFile> files) {
   for (const RecordedFile& file : files.subspan(1)) require_same_recording(first, file);
   Merged merged;
   Description& description = merged.description;
+  for (const RecordedFile& file : files.subspan(1)) note_other_job(first, file, description);
   description.world_size = first.world_size;
   description.parameters = first.parameters;
   description.buckets_recorded = first.buckets_recorded;

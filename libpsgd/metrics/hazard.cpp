@@ -20,6 +20,8 @@ std::string_view to_string(HazardKind kind) {
       return "rank-clipped";
     case HazardKind::compression_enlarges:
       return "compression-enlarges";
+    case HazardKind::float32_range:
+      return "float32-range";
     case HazardKind::rank_zero:
       return "rank-zero";
     case HazardKind::start_never_reached:

@@ -20,6 +20,7 @@ enum class HazardKind {
   lost_orthogonality,     ///< ‖QᵀQ − I‖ far above rounding after orthogonalization
   rank_clipped,           ///< a dimension is smaller than matrix_approximation_rank
   compression_enlarges,   ///< the factors have at least as many elements as the matrix
+  float32_range,          ///< column norms whose squares leave float32, in which PyTorch sums them
   rank_zero,              ///< nothing is sent of the compressed tensors: their output is zero
   start_never_reached,    ///< no step was compressed
   step_gaps,              ///< steps that were not consecutive are replayed as if they were

@@ -84,7 +84,7 @@ void HazardWatch<T>::look_at_configuration(const compress::HookEntry& hook) {
       log_.add(hazard);
     }
   }
-  if (hook.name != "none" && hook.has_power_sgd_state && power_sgd.matrix_approximation_rank == 0) {
+  if ((hook.has_power_sgd_state || hook.name == "original") && power_sgd.matrix_approximation_rank == 0) {
     log_.add(
         whole_run(HazardKind::rank_zero, "matrix_approximation_rank is 0: the output of compressed tensors is zero"));
   }
@@ -200,6 +200,27 @@ void HazardWatch<T>::look_at_values(std::int64_t step, std::size_t position, std
   }
 }
 
+/// torch.norm sums squares in the tensor's own type, and this replay in float64: beyond float32's range they part.
+template <class T>
+void HazardWatch<T>::look_at_range(std::int64_t step, const std::string& parameter, const compress::FactorGrams& grams,
+                                   std::string_view factor) {
+  if constexpr (sizeof(T) == sizeof(double)) return;
+  const bool gram_schmidt =
+      options_.orthogonalization != nullptr ? options_.orthogonalization->name == "gram-schmidt" : grams.cols <= 2;
+  if (!gram_schmidt) return;
+  for (std::int64_t i = 0; i < grams.cols; ++i) {
+    const double square = grams.before[i * grams.cols + i];
+    if (square == 0 || (square >= std::numeric_limits<float>::min() && square <= std::numeric_limits<float>::max()))
+      continue;
+    log_.add(
+        at(HazardKind::float32_range, step, parameter, std::sqrt(square),
+           fmt::format("column {} of {} has the norm {:.3g}, whose square float32 cannot hold: PyTorch, which sums "
+                       "squares in float32, loses digits or gets 0, Inf or NaN here",
+                       i, factor, std::sqrt(square))));
+    return;
+  }
+}
+
 template <class T>
 void HazardWatch<T>::look_at_factor(std::int64_t step, const std::string& parameter, const compress::FactorGrams& grams,
                                     std::string_view factor) {
@@ -214,6 +235,7 @@ void HazardWatch<T>::look_at_factor(std::int64_t step, const std::string& parame
                 fmt::format("columns {} and {} of {} are parallel before orthogonalization", pair->first, pair->second,
                             factor)));
   }
+  look_at_range(step, parameter, grams, factor);
   const double lost = metrics::orthogonality(grams.after, grams.cols);
   if (!(lost <= orthogonality_limit<T>)) {
     log_.add(at(HazardKind::lost_orthogonality, step, parameter, lost,
@@ -229,7 +251,7 @@ void HazardWatch<T>::look_at_end(const compress::HookEntry& hook, std::int64_t c
   Hazard hazard = whole_run(
       HazardKind::start_never_reached,
       fmt::format("compression starts at iteration {} and only {} were replayed: every step was averaged uncompressed; "
-                  "lower start_powerSGD_iter",
+                  "replay more steps, or lower start_powerSGD_iter where that is above 2",
                   start, iter));
   hazard.value = static_cast<double>(start);
   log_.add(hazard);

@@ -42,6 +42,8 @@ class HazardWatch {
   void look_at_values(std::int64_t step, std::size_t position, std::size_t tensor,
                       const compress::TensorOutcome& outcome, const RankMean<T>& ranks,
                       std::span<const T* const> gradients);
+  void look_at_range(std::int64_t step, const std::string& parameter, const compress::FactorGrams& grams,
+                     std::string_view factor);
   void look_at_factor(std::int64_t step, const std::string& parameter, const compress::FactorGrams& grams,
                       std::string_view factor);
 

@@ -1,5 +1,7 @@
 #include "libpsgd/replay/resolve.hpp"
 
+#include <fmt/ranges.h>
+
 #include "libpsgd/base/error.hpp"
 #include "libpsgd/orthogonalize/method.hpp"
 
@@ -97,6 +99,10 @@ void check_world_size(const ReplaySpec& spec, const StateHeader& state, const Se
   const auto world_size = static_cast<std::int64_t>(selection.process_ranks.size());
   if (state.world_size != world_size) {
     throw state_differs(spec, "world_size", std::to_string(state.world_size), std::to_string(world_size));
+  }
+  if (!state.process_ranks.empty() && state.process_ranks != selection.process_ranks) {
+    throw state_differs(spec, "process_ranks", fmt::format("{}", fmt::join(state.process_ranks, ",")),
+                        fmt::format("{}", fmt::join(selection.process_ranks, ",")));
   }
 }
 

@@ -1,6 +1,7 @@
 #include "libpsgd/replay/state_file.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "libpsgd/base/error.hpp"
@@ -33,6 +34,27 @@ compress::Residual residual_from(const std::string& file, const std::string& nam
   throw Error::input("{}: unknown residual \"{}\" in a state file", file, name);
 }
 
+DType dtype_from(const std::string& file, const std::string& name) {
+  for (const DType value : {DType::float32, DType::float64}) {
+    if (to_string(value) == name) return value;
+  }
+  throw Error::input("{}: unknown dtype \"{}\" in a state file", file, name);
+}
+
+void check_parameters(const std::string& file, const StateHeader& header) {
+  try {
+    compress::validate(header.power_sgd);
+  } catch (const Error& error) {
+    throw Error::input("{}: not sound: {}", file, error.what());
+  }
+  if (header.power_sgd.min_compression_rate < 0 || header.power_sgd.orthogonalization_epsilon < 0) {
+    throw Error::input("{}: not sound: min_compression_rate is {}, orthogonalization_epsilon {}", file,
+                       header.power_sgd.min_compression_rate, header.power_sgd.orthogonalization_epsilon);
+  }
+  if (header.iter == std::numeric_limits<std::int64_t>::max())
+    throw Error::input("{}: not sound: iter is {}", file, header.iter);
+}
+
 /// Applies `action` to every scalar that a state file keeps, so that reading and writing cannot drift apart.
 template <class Header, class Action>
 void for_each_scalar(Header& header, Action action) {
@@ -54,7 +76,11 @@ void for_each_scalar(Header& header, Action action) {
 void read_scalar(const hdf5::Object& object, const char* name, double& value) { value = object.read_double(name); }
 template <class Integer>
 void read_scalar(const hdf5::Object& object, const char* name, Integer& value) {
-  value = static_cast<Integer>(object.read_integer(name));
+  const std::int64_t number = object.read_integer(name);
+  value = static_cast<Integer>(number);
+  if (number < 0 || static_cast<std::int64_t>(value) != number) {
+    throw Error::input("{}: not sound: {} is {}", object.file(), name, number);
+  }
 }
 
 void write_scalar(hdf5::Object& object, const char* name, const double& value) { object.write_double(name, value); }
@@ -63,14 +89,15 @@ void write_scalar(hdf5::Object& object, const char* name, const Integer& value) 
   object.write_integer(name, static_cast<std::int64_t>(value));
 }
 
-StateHeader header_of(const ResolvedSpec& resolved, std::int64_t world_size, std::optional<std::int64_t> last_step,
+StateHeader header_of(const ResolvedSpec& resolved, const Selection& selection, std::optional<std::int64_t> last_step,
                       const compress::PowerSGDState& state) {
   StateHeader header;
   header.hook = resolved.spec.hook;
   header.arithmetic = resolved.arithmetic;
   header.residual = resolved.spec.residual;
   header.dtype = resolved.dtype;
-  header.world_size = world_size;
+  header.world_size = std::ssize(selection.process_ranks);
+  header.process_ranks = selection.process_ranks;
   header.power_sgd = state.options;
   header.iter = state.iter;
   header.total_numel_before_compression = state.total_numel_before_compression;
@@ -89,6 +116,7 @@ void write_header(hdf5::File& file, const StateHeader& header) {
   file.write_string("dtype", to_string(header.dtype));
   file.write_integer("world_size", header.world_size);
   for_each_scalar(header, [&](const char* name, const auto& value) { write_scalar(file, name, value); });
+  file.write_integers("process_ranks", header.process_ranks);
   if (header.last_step) file.write_integer("last_step", *header.last_step);
 }
 
@@ -135,6 +163,18 @@ void write_deviations(hdf5::File& file, const Selection& selection, Configuratio
   }
 }
 
+/// Memory that comes in two parts is of no use without one of them.
+void require_both(const hdf5::Group& first, const hdf5::Group& second) {
+  for (const auto& [there, other] : {std::pair(&first, &second), std::pair(&second, &first)}) {
+    for (const std::string& link : there->links()) {
+      if (!other->has(link)) {
+        throw Error::input("{}: not sound: it has {}/{} and no {}/{}", there->file(), there->path(), link,
+                           other->path(), link);
+      }
+    }
+  }
+}
+
 /// Names of the buckets a group holds, as numbers.
 std::vector<std::int32_t> buckets_in(const hdf5::Group& group) {
   std::vector<std::int32_t> buckets;
@@ -165,6 +205,8 @@ void read_memory(const hdf5::File& file, bool fused, const GradientLayout& layou
   const hdf5::Group q_memory = file.open_group("q_memory");
   const hdf5::Group errors = file.open_group(fused ? "mean_error" : "error");
   for (const hdf5::Group* group : {&p_memory, &q_memory, &errors}) check_buckets(*group, layout);
+  require_both(p_memory, q_memory);
+  if (fused) require_both(errors, file.open_group("deviation"));
   for (std::size_t position = 0; position < layout.buckets.size(); ++position) {
     const std::string bucket = std::to_string(layout.buckets[position].index);
     configuration.hook().allocate_memory(position, errors.has(bucket), q_memory.has(bucket));
@@ -207,7 +249,11 @@ void read_deviations(const hdf5::File& file, const GradientLayout& layout, std::
 Mt19937::State read_rng(const hdf5::File& file) {
   Mt19937::State state;
   file.read("rng", std::span<std::uint32_t>(state.words), {static_cast<std::int64_t>(Mt19937::word_count)});
-  state.position = static_cast<std::uint32_t>(file.open_dataset("rng").read_integer("position"));
+  const std::int64_t position = file.open_dataset("rng").read_integer("position");
+  if (position < 0 || position > static_cast<std::int64_t>(Mt19937::word_count)) {
+    throw Error::input("{}: not sound: the position in /rng is {}", file.file(), position);
+  }
+  state.position = static_cast<std::uint32_t>(position);
   return state;
 }
 
@@ -227,9 +273,11 @@ StateHeader read_state_header(const std::filesystem::path& path) {
   header.hook = file.read_string("hook");
   header.arithmetic = arithmetic_from(path.string(), file.read_string("arithmetic"));
   header.residual = residual_from(path.string(), file.read_string("residual"));
-  header.dtype = dtype_from_string(file.read_string("dtype"));
+  header.dtype = dtype_from(path.string(), file.read_string("dtype"));
   header.world_size = file.read_integer("world_size");
   for_each_scalar(header, [&](const char* name, auto& value) { read_scalar(file, name, value); });
+  check_parameters(path.string(), header);
+  if (file.has_attribute("process_ranks")) header.process_ranks = file.read_integers("process_ranks");
   if (file.has_attribute("last_step")) header.last_step = file.read_integer("last_step");
   return header;
 }
@@ -259,8 +307,7 @@ void save_state(dump::PendingFile& pending, const ResolvedSpec& resolved, const 
                 std::optional<std::int64_t> last_step, Configuration<T>& configuration) {
   hdf5::File file = hdf5::File::create(pending.path(), pending.target());
   const compress::PowerSGDState& state = *configuration.hook().state();
-  const auto world_size = static_cast<std::int64_t>(selection.process_ranks.size());
-  write_header(file, header_of(resolved, world_size, last_step, state));
+  write_header(file, header_of(resolved, selection, last_step, state));
   file.write("rng", std::span<const std::uint32_t>(state.rng.state().words),
              {static_cast<std::int64_t>(Mt19937::word_count)});
   file.open_dataset("rng").write_integer("position", state.rng.state().position);

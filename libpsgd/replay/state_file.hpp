@@ -14,8 +14,9 @@
 /// State files: everything a replay needs to go on with identical results. HDF5, in the layout that the contract of
 /// psgd-replay describes: attributes `format` = "psgd-state", `format_version`, `hook`, `arithmetic`, `residual`,
 /// `dtype`, `world_size`, every PowerSGDState parameter, `iter`, the counters, `last_step` (the recorded number of the
-/// step replayed last; absent when there was none, and in files of version 1.0); `/rng` (the 624 words; attribute
-/// `position`), `/q_memory/<bucket>`, `/p_memory/<bucket>`, and
+/// step replayed last; absent when there was none, and in files of version 1.0), `process_ranks` (the recorded ids of
+/// the rows below; absent in files of version 1.0); `/rng` (the 624 words; attribute `position`), `/q_memory/<bucket>`,
+/// `/p_memory/<bucket>`, and
 /// `/error/<bucket>` [W, length] or, in fused arithmetic, `/mean_error/<bucket>` [length] and `/deviation/<bucket>` [W,
 /// length].
 namespace psgd::replay {
@@ -32,10 +33,11 @@ struct StateHeader {
   std::int64_t total_numel_before_compression = 0;
   std::int64_t total_numel_after_compression = 0;
   std::int64_t next_stats_report = 0;
-  std::optional<std::int64_t> last_step;  ///< recorded number of the step replayed last
+  std::optional<std::int64_t> last_step;    ///< recorded number of the step replayed last
+  std::vector<std::int64_t> process_ranks;  ///< recorded ids; empty: not known
 };
 
-/// Throws Error::input when the file is not a state file or is of a newer version.
+/// Throws Error::input when the file is not a state file, is of a newer version, or holds values that no replay has.
 StateHeader read_state_header(const std::filesystem::path& path);
 
 /// Restores counters, random numbers and memory. Throws Error::input naming what differs when the file's buckets are

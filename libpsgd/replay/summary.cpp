@@ -20,25 +20,40 @@ double median(std::vector<double> values) {
 }
 
 Spread spread(std::vector<double> values) {
-  std::erase_if(values, [](double value) { return !std::isfinite(value); });
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   if (values.empty()) return {none, none, none};
+  for (double& value : values) {
+    if (!std::isfinite(value)) value = std::numeric_limits<double>::infinity();
+  }
+  const auto existing = [](double value) { return std::isfinite(value) ? value : none; };
   const double sum = std::accumulate(values.begin(), values.end(), 0.0);
   const double max = *std::max_element(values.begin(), values.end());
-  return {sum / static_cast<double>(values.size()), median(std::move(values)), max};
+  return {existing(sum / static_cast<double>(values.size())), existing(median(std::move(values))), existing(max)};
 }
+
+namespace {
+
+/// Whether an output can be compared with this gradient at all.
+bool has_measure(const metrics::Measurement& measurement) {
+  return std::isfinite(measurement.sums.gradient_sq) && measurement.sums.gradient_sq > 0;
+}
+
+}  // namespace
 
 void ErrorSummary::add_step(std::span<const ParameterRecord> records) {
   parameters_.resize(records.size());
   metrics::Measurement whole;
   for (std::size_t i = 0; i < records.size(); ++i) {
     const ParameterRecord& record = records[i];
-    if (record.compressed) of_records_.push_back(metrics::relative_error(record.measurement));
+    add_record(parameters_[i], record);
+    if (record.compressed && has_measure(record.measurement)) {
+      of_records_.push_back(metrics::relative_error(record.measurement));
+    }
+    if (!std::isfinite(record.measurement.sums.gradient_sq)) continue;
     whole.sums.gradient_sq += record.measurement.sums.gradient_sq;
     whole.sums.difference_sq += record.measurement.sums.difference_sq;
-    add_record(parameters_[i], record);
   }
-  of_steps_.push_back(metrics::relative_error(whole));
+  if (has_measure(whole)) of_steps_.push_back(metrics::relative_error(whole));
 }
 
 void ErrorSummary::add_record(Sums& sums, const ParameterRecord& record) {
@@ -62,11 +77,9 @@ void ErrorSummary::add_record(Sums& sums, const ParameterRecord& record) {
   ++summary.compressed_steps;
   summary.mean_difference_sq += record.measurement.sums.difference_sq;
   summary.mean_gradient_sq += record.measurement.sums.gradient_sq;
-  const double error = metrics::relative_error(record.measurement);
-  if (std::isfinite(error)) {
-    sums.relative_error += error;
-    ++sums.relative_errors;
-  }
+  if (!has_measure(record.measurement)) return;
+  sums.relative_error += metrics::relative_error(record.measurement);
+  ++sums.relative_errors;
 }
 
 std::vector<ParameterSummary> ErrorSummary::parameters() const {

@@ -8,7 +8,8 @@
 
 namespace psgd::replay {
 
-/// Mean, median and maximum of the finite values; all NaN when there is none.
+/// Mean, median and maximum; all NaN when there are no values. A value that is not finite counts as larger than every
+/// other, and what comes out infinite is NaN: an output that is lost must not make the rest look better.
 Spread spread(std::vector<double> values);
 
 /// Median; NaN when empty.
@@ -20,7 +21,8 @@ struct ParameterSummary {
   double mean_difference_sq = 0;  ///< ‖O − G‖², mean over compressed steps; 0 when there are none
   double mean_gradient_sq = 0;    ///< ‖G‖², over the same steps
   double mean_gradient_sq_all_steps = 0;
-  double mean_relative_error = 0;  ///< over the same steps where it exists; NaN when there are none
+  double mean_relative_error =
+      0;  ///< over the same steps where it exists; NaN when there are none, or an output is lost
   std::int64_t numel_before = 0;
   std::int64_t numel_after = 0;  ///< of a compressed step; −1 where only the bucket has a count
   std::int64_t rank = 0;
@@ -29,6 +31,9 @@ struct ParameterSummary {
 };
 
 /// Gathers errors step by step, so that records need not be kept.
+///
+/// Gradients that an output cannot be compared with take no part: zero ones, and those that were recorded with NaN or
+/// Inf (a parameter's is then missing in its step's error of the whole model).
 class ErrorSummary {
  public:
   /// The records of one step, in the dump's order of parameters.

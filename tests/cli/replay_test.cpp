@@ -354,6 +354,15 @@ TEST_F(Replay, OutputFilesAreCheckedLikeTheOthers) {
     expect_error({option, path("other.h5"), cnn}, 2, "would replace a recording");
   }
   expect_error({"--json", path("averaged.h5"), cnn}, 2, "would replace an HDF5 file");
+  EXPECT_EQ(run("psgd-replay", {"--state-out", path("state.h5"), "--steps", ":3", cnn}).code, 0);
+  expect_error({"--state-in", path("state.h5"), "--output", path("state.h5"), "--steps", "4:", cnn}, 2,
+               "this is a file to read from");
+  EXPECT_EQ(
+      run("psgd-replay", {"--state-in", path("state.h5"), "--state-out", path("state.h5"), "--steps", "4:", cnn}).code,
+      0)
+      << "a state may grow in place";
+  write_file(path("knobs"), "matrix-approximation-rank = 2\n");
+  expect_error({"--config", path("knobs"), "--csv", path("knobs"), cnn}, 2, "this is a file to read from");
   EXPECT_EQ(read_file(path("other.h5")), read_file(lstm));
 }
 

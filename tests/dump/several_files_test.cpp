@@ -56,6 +56,12 @@ TEST_F(SeveralFiles, MakeOneRecording) {
   test::expect_reads_back<float>(reader);
 }
 
+TEST_F(SeveralFiles, OfTwoJobsAreNoted) {
+  const Reader reader({write("a.h5", {0}, {0, 1}),
+                       write("b.h5", {1}, {0, 1}, [](WriterOptions& options) { options.model = "another"; })});
+  EXPECT_THAT(reader.description().notes, testing::ElementsAre(HasSubstr("are they of one job?")));
+}
+
 TEST_F(SeveralFiles, MayDifferInStorage) {
   Reader reader({write("a.h5", {0}, {0, 1}), write("b.h5", {1}, {0, 1}, [](WriterOptions& options) {
                    options.gzip = 1;

@@ -95,6 +95,34 @@ TEST_F(Hazards, ZeroGradientGivesZeroColumnsAndNanAsInPyTorch) {
   EXPECT_TRUE(std::isnan(result_.records[4 * 2].measurement.sums.averaged_sq));
 }
 
+TEST_F(Hazards, ColumnNormsThatFloat32CannotSquare) {
+  const auto scaled = [&](double scale, DType dtype, std::int64_t r) {
+    test::DumpBuilder builder;
+    builder.add("weight", {24, 20}, dtype);
+    builder.value = [scale](std::size_t step, std::size_t rank, std::size_t, std::size_t i) {
+      return scale * std::sin(static_cast<double>(step + 5 * rank + i * i));
+    };
+    return find(hazards_of(builder, rank(r)), HazardKind::float32_range, "weight") != nullptr;
+  };
+  EXPECT_TRUE(scaled(1e-24, DType::float32, 1));
+  EXPECT_TRUE(scaled(1e25, DType::float32, 2));
+  EXPECT_FALSE(scaled(1e-12, DType::float32, 1));
+  EXPECT_FALSE(scaled(1e12, DType::float32, 1));
+  EXPECT_FALSE(scaled(1e-24, DType::float64, 1)) << "PyTorch would use float64";
+  EXPECT_FALSE(scaled(1e-24, DType::float32, 4)) << "Householder scales";
+}
+
+TEST_F(Hazards, ALostOutputLeavesNoGoodMeans) {
+  test::DumpBuilder builder = sound();
+  builder.value = [](std::size_t step, std::size_t r, std::size_t p, std::size_t i) {
+    return p == 0 ? 0.0 : std::sin(static_cast<double>(step + r + i));
+  };
+  hazards_of(builder, rank(1));  // Gram–Schmidt of the zero gradient is NaN
+  EXPECT_TRUE(std::isnan(result_.summary.relative_error_whole_model.mean));
+  EXPECT_TRUE(std::isnan(result_.summary.relative_error_whole_model.max));
+  EXPECT_TRUE(std::isnan(result_.summary.relative_error.mean)) << "a zero gradient has no relative error";
+}
+
 TEST_F(Hazards, ExactRankOneHasParallelColumnsUnderGramSchmidtOnly) {
   test::DumpBuilder builder;
   builder.add("weight", {24, 20});
@@ -166,6 +194,9 @@ TEST_F(Hazards, GoingOnAfterAGapFromASavedState) {
 TEST_F(Hazards, RankZeroSendsNothing) {
   EXPECT_NE(find(hazards_of(sound(), rank(0)), HazardKind::rank_zero), nullptr);
   ReplaySpec none = rank(0);
+  ReplaySpec original = rank(0);
+  original.hook = "original";
+  EXPECT_NE(find(hazards_of(sound(), original), HazardKind::rank_zero), nullptr);
   none.hook = "none";
   EXPECT_EQ(find(hazards_of(sound(), none), HazardKind::rank_zero), nullptr);
 }

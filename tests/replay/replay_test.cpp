@@ -3,13 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "libpsgd/base/error.hpp"
 #include "libpsgd/dump/hdf5.hpp"
 #include "libpsgd/metrics/relative_error.hpp"
 #include "libpsgd/replay/document.hpp"
 #include "libpsgd/report/csv.hpp"
+#include "tests/dump/raw_hdf5.hpp"
 #include "tests/replay/expected.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -243,6 +247,63 @@ TEST(State, LoadsOnlyWhereItBelongs) {
               HasSubstr("matrix_approximation_rank differs"));
   EXPECT_THAT(failure(ErrorKind::input, [&](ReplaySpec& spec) { spec.state_in = spec.files.front(); }),
               HasSubstr("not a state file"));
+}
+
+TEST(State, BelongsToItsProcessRanks) {
+  const test::TemporaryDirectory scratch;
+  ReplaySpec saved = digits();
+  saved.state_out = scratch / "state.h5";
+  saved.steps = {20, 24};
+  run_replay(saved);
+  EXPECT_THAT(failure(ErrorKind::input,
+                      [&](ReplaySpec& spec) {
+                        spec.state_in = scratch / "state.h5";
+                        spec.process_ranks = {1, 0};
+                      }),
+              HasSubstr("process_ranks differs: the state was saved with 0,1, this replay has 1,0"));
+}
+
+TEST(State, ThatIsNotSoundIsRefused) {
+  const test::TemporaryDirectory scratch;
+  ReplaySpec saved = digits();
+  saved.state_out = scratch / "sound.h5";
+  saved.steps = {20, 24};
+  run_replay(saved);
+  const auto after = [&](const std::function<void(hid_t)>& change) {
+    std::filesystem::copy_file(scratch / "sound.h5", scratch / "state.h5",
+                               std::filesystem::copy_options::overwrite_existing);
+    test::raw::modify(scratch / "state.h5", change);
+    const std::string message = failure(ErrorKind::input, [&](ReplaySpec& spec) {
+      spec.state_in = scratch / "state.h5";
+      spec.steps = {25, 31};
+    });
+    EXPECT_THAT(message, ::testing::StartsWith((scratch / "state.h5").string()));
+    return message;
+  };
+  const auto with_integer = [&](const char* name, int value) {
+    return after([=](hid_t file) { test::raw::set_integer(file, name, value); });
+  };
+  for (const char* name : {"iter", "matrix_approximation_rank", "start_powerSGD_iter", "random_seed",
+                           "total_numel_before_compression", "total_numel_after_compression", "use_error_feedback"}) {
+    EXPECT_THAT(with_integer(name, -5), HasSubstr(name)) << name;
+  }
+  EXPECT_THAT(with_integer("warm_start", 7), HasSubstr("warm_start is 7"));
+  const auto with_number = [&](const char* name, double value) {
+    return after([=](hid_t file) { test::raw::set_attribute(file, name, H5T_NATIVE_DOUBLE, {}, &value); });
+  };
+  for (const double value : {-1.0, double{NAN}, double{INFINITY}}) {
+    EXPECT_THAT(with_number("orthogonalization_epsilon", value), HasSubstr("orthogonalization_epsilon"));
+    EXPECT_THAT(with_number("min_compression_rate", value), HasSubstr("min_compression_rate"));
+  }
+  EXPECT_THAT(after([](hid_t file) { test::raw::set_text(file, "dtype", "int8"); }), HasSubstr("dtype \"int8\""));
+  for (const char* name : {"mean_error/0", "deviation/0", "p_memory/0", "q_memory/0"}) {
+    EXPECT_THAT(after([&](hid_t file) { test::raw::ok(H5Ldelete(file, name, H5P_DEFAULT)); }), HasSubstr("it has /"))
+        << name;
+  }
+  EXPECT_THAT(after([](hid_t file) {
+                test::raw::set_integer(test::raw::ok(H5Dopen2(file, "rng", H5P_DEFAULT)), "position", 700);
+              }),
+              HasSubstr("the position in /rng is 700"));
 }
 
 TEST(Document, HasWhatTheContractSays) {

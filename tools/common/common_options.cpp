@@ -3,7 +3,7 @@
 namespace psgd::tools {
 namespace {
 
-constexpr std::int64_t most_threads = 4096;
+constexpr std::int64_t most_threads = 1024;
 
 }  // namespace
 

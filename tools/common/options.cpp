@@ -129,6 +129,7 @@ std::optional<std::vector<std::string>> Options::parse(const std::vector<std::st
   }
   if (const auto config = texts.find("config"); config != texts.end()) {
     Texts from_file = read_config(config->second);
+    config_file_ = config->second;
     for (const auto& [name, text] : texts) from_file.erase(name);
     assign(from_file, config->second + ": ");
   }

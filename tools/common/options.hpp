@@ -54,6 +54,9 @@ class Options {
   /// Names of all options given, without dashes.
   [[nodiscard]] const std::set<std::string, std::less<>>& given() const noexcept { return given_; }
 
+  /// The configuration file that was read.
+  [[nodiscard]] const std::optional<std::string>& config_file() const noexcept { return config_file_; }
+
   /// Every option's value, spelled with underscores, but not help, version and config.
   [[nodiscard]] report::Json values() const;
 
@@ -77,6 +80,7 @@ class Options {
   std::unique_ptr<Groups> groups_;
   std::vector<Entry> entries_;
   std::set<std::string, std::less<>> given_;
+  std::optional<std::string> config_file_;
 };
 
 }  // namespace psgd::tools

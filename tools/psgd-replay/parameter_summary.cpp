@@ -17,7 +17,6 @@ constexpr double none = std::numeric_limits<double>::quiet_NaN();
 class Mean {
  public:
   void add(double value) {
-    if (!std::isfinite(value)) return;
     sum_ += value;
     ++count_;
   }
@@ -45,8 +44,9 @@ struct Gathered {
 };
 
 void gather(const psgd::replay::ParameterRecord& record, Gathered& into) {
-  if (record.compressed) {
-    ++into.compressed_steps;
+  const double gradient_sq = record.measurement.sums.gradient_sq;
+  if (record.compressed) ++into.compressed_steps;
+  if (record.compressed && std::isfinite(gradient_sq) && gradient_sq > 0) {
     into.relative_error.add(metrics::relative_error(record.measurement));
     into.target_error.add(metrics::target_relative_error(record.measurement));
     into.cosine.add(metrics::cosine(record.measurement));

@@ -150,6 +150,13 @@ std::vector<NamedOutput> ReplayOptions::outputs() const {
   return outputs;
 }
 
+std::vector<std::filesystem::path> ReplayOptions::inputs() const {
+  std::vector<std::filesystem::path> inputs = spec.files;
+  if (config_file) inputs.emplace_back(*config_file);
+  if (spec.state_in && spec.state_in != spec.state_out) inputs.push_back(*spec.state_in);
+  return inputs;
+}
+
 std::optional<ReplayOptions> parse_replay_options(const std::vector<std::string>& arguments) {
   ReplayOptions result;
   Options options({"psgd-replay", "[options] DUMP.h5 [DUMP.h5 ...]", std::string(help_summary), epilogue()});
@@ -167,6 +174,7 @@ std::optional<ReplayOptions> parse_replay_options(const std::vector<std::string>
   result.spec.given = given_parameters(options);
   if (result.spec.hook == "original") check_original_hook(options, result.spec);
   result.config = options.values();
+  result.config_file = options.config_file();
   return result;
 }
 

@@ -15,12 +15,13 @@ struct ReplayOptions {
   psgd::replay::ReplaySpec spec;
   ResultOptions results;
   CommonOptions common;
+  std::optional<std::string> config_file;
   report::Json config;  ///< all options as JSON, spelled with underscores
 
   /// Every file that is to be written, with the option that names it.
   [[nodiscard]] std::vector<NamedOutput> outputs() const;
   /// Every file that must not be written to. (A state may be replaced by the one it grew to.)
-  [[nodiscard]] const std::vector<std::filesystem::path>& inputs() const { return spec.files; }
+  [[nodiscard]] std::vector<std::filesystem::path> inputs() const;
 };
 
 /// Reads the command line. Nothing is returned when it only asked for help or the version. Throws Error::usage naming

@@ -92,6 +92,7 @@ report::Facts facts(const ReplayResult& result) {
       {"Whole model's error", spread_text(result.summary.relative_error_whole_model, "steps, all parameters together")},
       {"Time", time_text(result)},
       {"State in memory", report::bytes_text(result.state_bytes)}};
+  for (const std::string& note : result.dump.notes) facts.emplace_back("Note", note);
   if (resolved.spec.output) facts.emplace_back("Averaged gradients", "written to " + resolved.spec.output->string());
   if (resolved.spec.state_out) facts.emplace_back("State", "written to " + resolved.spec.state_out->string());
   return facts;
