@@ -98,6 +98,9 @@ struct Comparison {
   TensorSums* sums = nullptr;
 };
 
+/// What results of operations are rounded to beside T.
+enum class Rounding { none, float16, bfloat16 };
+
 /// Where memory lies. Sums go to `shared` memory, which the host reads after `synchronize`.
 enum class Placement { device, shared };
 
@@ -112,6 +115,13 @@ class Backend {
   template <class U>
   [[nodiscard]] Buffer<U> allocate(std::size_t count, Placement placement = Placement::device) {
     return allocate_bytes(count * sizeof(U), placement).template as<U>();
+  }
+
+  /// Memory for `count` numbers that an algorithm needs between its passes; they are lost at the next call. Kept and
+  /// grown, so that after a first step nothing is allocated.
+  [[nodiscard]] double* workspace(std::size_t count) {
+    if (count > workspace_.size()) workspace_ = allocate<double>(count);
+    return workspace_.data();
   }
 
   /// Where this step's gradients lie for the passes: `host` itself when the backend computes in host memory, else a
@@ -141,15 +151,39 @@ class Backend {
   /// pass. With `rank` 0, M̂ = 0.
   virtual void residual(std::span<const MatrixTask<T>> tasks) = 0;
 
-  /// Modified Gram–Schmidt, column by column: divide by ‖col‖ + epsilon, then subtract its projection from the columns
-  /// after it.
-  virtual void gram_schmidt(std::span<const Factor<T>> factors, double epsilon) = 0;
+  // Orthonormalizing tall factors, rows × cols each, in place. Factors without rows or columns are left alone.
 
-  /// Householder QR with LAPACK's signs (geqrf + orgqr). Needs rows >= cols.
+  /// Modified Gram–Schmidt, column by column: divide by ‖col‖ + epsilon, then subtract its projection from the columns
+  /// after it. Norms and dot products are summed in float64 and rounded to T, as is every product and difference, or
+  /// to a half type where `rounding` says so.
+  virtual void gram_schmidt(std::span<const Factor<T>> factors, double epsilon, Rounding rounding) = 0;
+
+  /// Classical Gram–Schmidt, column by column: subtract the projection on all columns before, twice, then divide by
+  /// ‖col‖ + epsilon. Sums are float64, each projection is rounded to T once.
+  virtual void classical_gram_schmidt_twice(std::span<const Factor<T>> factors, double epsilon) = 0;
+
+  /// Householder QR with LAPACK's signs (geqrf + orgqr). Needs rows >= cols. A factor that holds a value which is not
+  /// finite becomes NaN.
   virtual void householder(std::span<const Factor<T>> factors) = 0;
+
+  /// The same, of those factors only whose R from `cholesky` is not a number.
+  virtual void householder_where_unsolved(std::span<const Factor<T>> factors, const double* uppers) = 0;
+
+  /// The same as a tree (TSQR): QR of panels of rows, then of their R's, one on the other.
+  virtual void householder_tree(std::span<const Factor<T>> factors) = 0;
 
   /// AᵀA of every factor in float64, row-major cols × cols, written one after the other to `grams`.
   virtual void gram(std::span<const Factor<T>> factors, double* grams) = 0;
+
+  /// Gram matrix ← R with RᵀR = AᵀA + s·I, upper triangular with a positive diagonal, for every factor, in place.
+  /// s = shift·(m·n + n·(n + 1))·2⁻⁵³·trace(AᵀA) for an m × n factor: shifts in units of what rounding does to AᵀA and
+  /// R. Where there is no such R in float64, or AᵀA is not finite, every entry becomes NaN.
+  virtual void cholesky(std::span<const Factor<T>> factors, double* grams, double shift) = 0;
+
+  /// A ← A·R⁻¹ by substitution in float64, each value rounded once, and, where `grams` is not null, AᵀA of the result,
+  /// in one pass. A factor whose R is NaN stays as it is, and its AᵀA becomes NaN. `uppers` and `grams` lie as
+  /// those of `gram`; they are not the same memory.
+  virtual void solve_right(std::span<const Factor<T>> factors, const double* uppers, double* grams) = 0;
 
   /// destination ← destination + source
   virtual void add(const T* source, T* destination, std::int64_t count) = 0;
@@ -169,6 +203,9 @@ class Backend {
 
  protected:
   [[nodiscard]] virtual Buffer<std::byte> allocate_bytes(std::size_t bytes, Placement placement) = 0;
+
+ private:
+  Buffer<double> workspace_;
 };
 
 }  // namespace psgd::backend

@@ -1,52 +1,18 @@
 #include "libpsgd/compress/half_cast.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <limits>
 
 #include "libpsgd/compress/memberwise_hook.hpp"
+#include "libpsgd/tensor/half_rounding.hpp"
 
 namespace psgd::compress {
 namespace {
 
-struct Float16 {
-  static constexpr std::string_view name = "float16";
-
-  /// The nearest float16, ties to even.
-  static float round(float value) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
-    if (magnitude > 0x7F800000U) return value;
-    float result = 0;
-    if (magnitude < 0x38800000U) {  // below 2^-14: adding 0.5 leaves multiples of 2^-24, rounded to even
-      result = (std::bit_cast<float>(magnitude) + 0.5F) - 0.5F;
-    } else {
-      const std::uint32_t odd = magnitude >> 13U & 1U;
-      result = std::bit_cast<float>((magnitude + 0x0FFFU + odd) & ~0x1FFFU);
-      if (result > 65504.0F) result = std::numeric_limits<float>::infinity();
-    }
-    return std::copysign(result, value);
-  }
-};
-
-struct BFloat16 {
-  static constexpr std::string_view name = "bfloat16";
-
-  /// The nearest bfloat16, ties to even.
-  static float round(float value) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    if (std::isnan(value)) return value;
-    const std::uint32_t odd = bits >> 16U & 1U;
-    return std::bit_cast<float>((bits + 0x7FFFU + odd) & 0xFFFF0000U);
-  }
-};
-
 template <class T, class Half>
 class HalfCast final : public Hook<T> {
  public:
-  explicit HalfCast(const HookContext<T>& context) : Hook<T>(*context.layout), context_(context) {
-    check_baseline(Half::name, false, context);
+  HalfCast(std::string_view name, const HookContext<T>& context) : Hook<T>(*context.layout), context_(context) {
+    check_baseline(name, false, context);
     std::int64_t longest = 0;
     for (std::size_t i = 0; i < context.layout->buckets.size(); ++i) {
       sums_.emplace_back(context, i);
@@ -107,12 +73,12 @@ class HalfCast final : public Hook<T> {
 
 template <class T>
 std::unique_ptr<Hook<T>> float16_cast(const HookOptions& /*options*/, const HookContext<T>& context) {
-  return std::make_unique<HalfCast<T, Float16>>(context);
+  return std::make_unique<HalfCast<T, Float16>>("float16", context);
 }
 
 template <class T>
 std::unique_ptr<Hook<T>> bfloat16_cast(const HookOptions& /*options*/, const HookContext<T>& context) {
-  return std::make_unique<HalfCast<T, BFloat16>>(context);
+  return std::make_unique<HalfCast<T, BFloat16>>("bfloat16", context);
 }
 
 template std::unique_ptr<Hook<float>> float16_cast(const HookOptions&, const HookContext<float>&);

@@ -23,6 +23,7 @@ class Transcript {
     matrices();
     ranks();
     elements();
+    factors();
     return std::move(bytes_);
   }
 
@@ -36,6 +37,7 @@ class Transcript {
   void matrices();
   void ranks();
   void elements();
+  void factors();
 
   ThreadPool pool_;
   std::unique_ptr<Backend<T>> backend_;
@@ -117,6 +119,34 @@ void Transcript<T>::elements() {
   note(destination);
   note(sums);
   note(norms);
+}
+
+template <class T>
+void Transcript<T>::factors() {
+  const std::vector<std::pair<std::int64_t, std::int64_t>> shapes{{20000, 4}, {50, 3}, {4000, 9}, {33000, 1}, {64, 8}};
+  const auto note_after = [&](auto&& operation) {
+    std::vector<std::vector<T>> memory;
+    std::vector<Factor<T>> factors;
+    for (const auto& [rows, cols] : shapes) memory.push_back(random_.uniform<T>(rows * cols));
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      factors.push_back({memory[i].data(), shapes[i].first, shapes[i].second});
+    }
+    operation(factors);
+    for (const auto& values : memory) note(values);
+  };
+  note_after([&](auto& factors) { backend_->gram_schmidt(factors, 0, Rounding::none); });
+  note_after([&](auto& factors) { backend_->gram_schmidt(factors, 0, Rounding::bfloat16); });
+  note_after([&](auto& factors) { backend_->classical_gram_schmidt_twice(factors, 0); });
+  note_after([&](auto& factors) { backend_->householder_tree(factors); });
+  note_after([&](auto& factors) {
+    std::vector<double> uppers(200);
+    std::vector<double> grams(200);
+    backend_->gram(factors, uppers.data());
+    backend_->cholesky(factors, uppers.data(), 0);
+    backend_->solve_right(factors, uppers.data(), grams.data());
+    note(uppers);
+    note(grams);
+  });
 }
 
 template <class T>

@@ -7,9 +7,11 @@
 #include <cstring>
 
 #include "libpsgd/backend/cpu/element_passes.hpp"
-#include "libpsgd/backend/cpu/factorize.hpp"
+#include "libpsgd/backend/cpu/gram_schmidt_passes.hpp"
+#include "libpsgd/backend/cpu/householder_passes.hpp"
 #include "libpsgd/backend/cpu/kernels/kernels.hpp"
 #include "libpsgd/backend/cpu/matrix_passes.hpp"
+#include "libpsgd/backend/cpu/tall_passes.hpp"
 #include "libpsgd/base/error.hpp"
 
 namespace psgd::backend {
@@ -19,7 +21,11 @@ template <class T>
 class Cpu final : public Backend<T> {
  public:
   Cpu(ThreadPool& pool, const kernels::Kernels<T>& kernels)
-      : pool_(pool), matrices_(pool, kernels), elements_(pool, kernels) {}
+      : matrices_(pool, kernels),
+        elements_(pool, kernels),
+        gram_schmidt_(pool, kernels),
+        householder_(pool, kernels),
+        tall_(pool, kernels) {}
 
   [[nodiscard]] std::string_view name() const override { return "cpu"; }
   [[nodiscard]] const T* stage(std::span<const T> host, std::size_t /*slot*/) override { return host.data(); }
@@ -36,17 +42,23 @@ class Cpu final : public Backend<T> {
   }
   void residual(std::span<const MatrixTask<T>> tasks) override { matrices_.residual(tasks); }
 
-  void gram_schmidt(std::span<const Factor<T>> factors, double epsilon) override {
-    pool_.for_each(factors.size(), [&](std::size_t i, std::size_t) { factorize::gram_schmidt(factors[i], epsilon); });
+  void gram_schmidt(std::span<const Factor<T>> factors, double epsilon, Rounding rounding) override {
+    gram_schmidt_.modified(factors, epsilon, rounding);
   }
-  void householder(std::span<const Factor<T>> factors) override {
-    pool_.for_each(factors.size(), [&](std::size_t i, std::size_t) { factorize::householder(factors[i]); });
+  void classical_gram_schmidt_twice(std::span<const Factor<T>> factors, double epsilon) override {
+    gram_schmidt_.classical_twice(factors, epsilon);
   }
-  void gram(std::span<const Factor<T>> factors, double* grams) override {
-    for (const Factor<T>& factor : factors) {
-      factorize::gram(factor, grams);
-      grams += factor.cols * factor.cols;
-    }
+  void householder(std::span<const Factor<T>> factors) override { householder_.whole(factors, nullptr); }
+  void householder_where_unsolved(std::span<const Factor<T>> factors, const double* uppers) override {
+    householder_.whole(factors, uppers);
+  }
+  void householder_tree(std::span<const Factor<T>> factors) override { householder_.tree(factors); }
+  void gram(std::span<const Factor<T>> factors, double* grams) override { tall_.gram(factors, grams); }
+  void cholesky(std::span<const Factor<T>> factors, double* grams, double shift) override {
+    tall_.cholesky(factors, grams, shift);
+  }
+  void solve_right(std::span<const Factor<T>> factors, const double* uppers, double* grams) override {
+    tall_.solve_right(factors, uppers, grams);
   }
 
   void add(const T* source, T* destination, std::int64_t count) override { elements_.add(source, destination, count); }
@@ -68,9 +80,11 @@ class Cpu final : public Backend<T> {
   [[nodiscard]] Buffer<std::byte> allocate_bytes(std::size_t bytes, Placement placement) override;
 
  private:
-  ThreadPool& pool_;
   MatrixPasses<T> matrices_;
   ElementPasses<T> elements_;
+  GramSchmidtPasses<T> gram_schmidt_;
+  HouseholderPasses<T> householder_;
+  TallPasses<T> tall_;
 };
 
 /// Large memory lies on huge pages where the system grants them: the passes walk through it in step with many streams,

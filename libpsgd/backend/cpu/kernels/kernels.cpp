@@ -54,8 +54,8 @@ Kernels<T> kernels(std::string_view level) {
   hwy::GetChosenTarget().Update(target);
   Kernels<float> single;
   Kernels<double> twofold;
-  for (const auto add :
-       {add_elementwise, add_packing, add_project, add_back_project, add_residual, add_rank_reduction}) {
+  for (const auto add : {add_elementwise, add_packing, add_project, add_back_project, add_residual, add_rank_reduction,
+                         add_tall_columns, add_tall_triangles}) {
     add(single, twofold);
   }
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());

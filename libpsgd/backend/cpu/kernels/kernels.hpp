@@ -79,6 +79,16 @@ struct RankRun {
   void* accumulators = nullptr;  ///< scratch: ranks·(2 + error_count)·rank_accumulator_bytes, aligned to 64 bytes
 };
 
+/// Columns of a panel of a tall factor, packed. `rows` need not fill the last vector; what lies between their end and a
+/// multiple of solve_rows can be read and written (`tall_stride`).
+template <class T>
+struct PackedColumns {
+  T* data = nullptr;
+  std::size_t stride = 0;
+  std::size_t rows = 0;
+  std::size_t cols = 0;
+};
+
 /// Every kernel at one SIMD level.
 template <class T>
 struct Kernels {
@@ -97,6 +107,25 @@ struct Kernels {
   ResidualSums (*residual)(const ResidualBlock<T>& block) = nullptr;
   void (*reduce_ranks)(const RankRun<T>& run) = nullptr;
 
+  // Over panels of tall factors.
+
+  /// gram += AᵀA, the upper triangle of row-major cols × cols. Zeros have to follow the rows up to a whole vector.
+  void (*gram)(const PackedColumns<T>& columns, double* gram) = nullptr;
+  /// A ← A·R⁻¹, `upper` row-major cols × cols; by substitution in float64, each value rounded once. `work` holds
+  /// solve_work(cols) numbers, aligned to 64 bytes.
+  void (*solve_right)(const PackedColumns<T>& columns, const double* upper, double* work) = nullptr;
+  /// A ← A·X, `upper` triangular, row-major cols × cols; summed in float64, each value rounded once.
+  void (*multiply_right)(const PackedColumns<T>& columns, const double* upper) = nullptr;
+  /// A ← A + A·X in T, row-major, `upper` triangular with rows `stride` elements apart, each followed by zeros up to a
+  /// whole vector.
+  void (*add_product)(T* rows_of, std::size_t rows, std::size_t cols, const T* upper, std::size_t stride) = nullptr;
+  /// dots[c] ← ⟨column, others_c⟩
+  void (*dots)(const T* column, const PackedColumns<T>& others, double* dots) = nullptr;
+  /// from_c ← from_c − factors[c]·column; product and difference are each rounded to T.
+  void (*subtract_multiples)(const T* column, const T* factors, const PackedColumns<T>& from) = nullptr;
+  /// from ← from − Σ factors[c]·columns_c, summed in float64 and rounded once; returns Σ from².
+  double (*subtract_combination)(const PackedColumns<T>& columns, const double* factors, T* from) = nullptr;
+
   // Between row-major and packed factors.
   void (*pack)(const T* rows_of, std::size_t rows, std::size_t cols, T* packed, std::size_t stride) = nullptr;
   void (*unpack)(const T* packed, std::size_t stride, std::size_t rows, std::size_t cols, T* rows_of) = nullptr;
@@ -111,6 +140,20 @@ template <class T>
 constexpr std::size_t packed_stride(std::size_t rows) {
   constexpr std::size_t line = 64 / sizeof(T);
   return (rows + line - 1) / line * line + line;
+}
+
+/// Rows that solve_right and its like take together at most.
+inline constexpr std::size_t solve_rows = 64;
+
+/// Numbers of scratch that solve_right needs.
+constexpr std::size_t solve_work(std::size_t cols) {
+  return (cols + solve_rows - 1) / solve_rows * solve_rows + cols * solve_rows;
+}
+
+/// As packed_stride, for PackedColumns.
+template <class T>
+constexpr std::size_t tall_stride(std::size_t rows) {
+  return packed_stride<T>((rows + solve_rows - 1) / solve_rows * solve_rows);
 }
 
 /// The SIMD levels that this build has and this processor runs, best first, in lower case: "avx3", "avx2", "ssse3",

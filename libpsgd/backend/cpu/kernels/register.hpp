@@ -11,5 +11,7 @@ void add_back_project(Kernels<float>& single, Kernels<double>& twofold);
 void add_residual(Kernels<float>& single, Kernels<double>& twofold);
 void add_rank_reduction(Kernels<float>& single, Kernels<double>& twofold);
 void add_packing(Kernels<float>& single, Kernels<double>& twofold);
+void add_tall_columns(Kernels<float>& single, Kernels<double>& twofold);
+void add_tall_triangles(Kernels<float>& single, Kernels<double>& twofold);
 
 }  // namespace psgd::backend::kernels
