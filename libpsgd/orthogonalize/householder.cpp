@@ -1,17 +1,12 @@
 #include "libpsgd/orthogonalize/householder.hpp"
 
-#include "libpsgd/base/error.hpp"
+#include "libpsgd/orthogonalize/tall.hpp"
 
 namespace psgd::orthogonalize {
 
 template <class T>
 void householder(backend::Backend<T>& backend, std::span<const backend::Factor<T>> factors, double /*epsilon*/) {
-  for (const backend::Factor<T>& factor : factors) {
-    if (factor.rows < factor.cols) {
-      throw Error::input("Householder QR of a {} x {} factor: a factor needs at least as many rows as columns",
-                         factor.rows, factor.cols);
-    }
-  }
+  check_tall("Householder QR", factors);
   backend.householder(factors);
 }
 

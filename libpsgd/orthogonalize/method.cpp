@@ -6,8 +6,14 @@
 #include <fmt/ranges.h>
 
 #include "libpsgd/base/error.hpp"
+#include "libpsgd/orthogonalize/cgs2.hpp"
+#include "libpsgd/orthogonalize/cholesky_qr.hpp"
+#include "libpsgd/orthogonalize/cholesky_qr2.hpp"
 #include "libpsgd/orthogonalize/gram_schmidt.hpp"
+#include "libpsgd/orthogonalize/half_gram_schmidt.hpp"
 #include "libpsgd/orthogonalize/householder.hpp"
+#include "libpsgd/orthogonalize/shifted_cholesky_qr3.hpp"
+#include "libpsgd/orthogonalize/tsqr.hpp"
 
 namespace psgd::orthogonalize {
 namespace {
@@ -15,8 +21,20 @@ namespace {
 constexpr std::array table{
     Method{"gram-schmidt", "modified Gram-Schmidt with epsilon (PyTorch's for r <= 2)", gram_schmidt<float>,
            gram_schmidt<double>},
+    Method{"cgs2", "classical Gram-Schmidt, each column twice", cgs2<float>, cgs2<double>},
     Method{"householder", "Householder QR, LAPACK geqrf + orgqr (PyTorch's for r > 2)", householder<float>,
            householder<double>},
+    Method{"tsqr", "Householder QR of panels, then of their R's up a tree", tsqr<float>, tsqr<double>},
+    Method{"cholesky-qr", "Cholesky QR, Gram matrix in float64; Householder where it fails", cholesky_qr<float>,
+           cholesky_qr<double>},
+    Method{"cholesky-qr2", "Cholesky QR twice: as orthogonal as Householder, and faster", cholesky_qr2<float>,
+           cholesky_qr2<double>},
+    Method{"shifted-cholesky-qr3", "Cholesky QR three times, shifted first: for nearly singular factors",
+           shifted_cholesky_qr3<float>, shifted_cholesky_qr3<double>},
+    Method{"half-gram-schmidt", "gram-schmidt rounded to float16 after each operation, as on float16 tensors",
+           half_gram_schmidt<float>, half_gram_schmidt<double>},
+    Method{"bfloat16-gram-schmidt", "the same rounded to bfloat16", bfloat16_gram_schmidt<float>,
+           bfloat16_gram_schmidt<double>},
 };
 
 template <class T>
