@@ -158,7 +158,8 @@ void step(benchmark::State& state, Workload& work) {
       }
       const auto group = std::span<const backend::MatrixTask<float>>(work.tasks).subspan(begin, end - begin);
       work.backend->project(group, 1.0);
-      work.backend->gram_schmidt(std::span<const backend::Factor<float>>(factors).subspan(begin, end - begin), 0.0);
+      work.backend->gram_schmidt(std::span<const backend::Factor<float>>(factors).subspan(begin, end - begin), 0.0,
+                                 backend::Rounding::none);
       work.backend->back_project(group, 1.0);
       work.backend->residual(group);
       begin = end;
