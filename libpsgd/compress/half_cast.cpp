@@ -42,6 +42,10 @@ class HalfCast final : public Hook<T> {
   [[nodiscard]] CompressionStats compression_stats() const override {
     return {after_ > 0 ? static_cast<double>(before_) / static_cast<double>(after_) : 0.0, before_, after_};
   }
+  void restore_counts(std::int64_t numel_before, std::int64_t numel_after) override {
+    before_ = numel_before;
+    after_ = numel_after;
+  }
   [[nodiscard]] T* error_memory(std::size_t, std::size_t) const override { return nullptr; }
   [[nodiscard]] bool feeds_back_now() const override { return false; }
   void allocate_memory(std::size_t, bool, bool) override {}

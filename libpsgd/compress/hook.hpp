@@ -122,6 +122,12 @@ class Hook {
 
   [[nodiscard]] virtual CompressionStats compression_stats() const = 0;
 
+  /// Goes on counting from counts taken earlier. Hooks without a state override it.
+  virtual void restore_counts(std::int64_t numel_before, std::int64_t numel_after) {
+    state()->total_numel_before_compression = numel_before;
+    state()->total_numel_after_compression = numel_after;
+  }
+
   /// Error memory of `member` for the bucket at `position`, `capacity` elements; null without error feedback or before
   /// its start.
   [[nodiscard]] virtual T* error_memory(std::size_t position, std::size_t member) const = 0;

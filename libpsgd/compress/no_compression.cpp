@@ -21,6 +21,7 @@ class NoCompression final : public Hook<T> {
   [[nodiscard]] CompressionStats compression_stats() const override {
     return {elements_ > 0 ? 1.0 : 0.0, elements_, elements_};
   }
+  void restore_counts(std::int64_t numel_before, std::int64_t /*numel_after*/) override { elements_ = numel_before; }
   [[nodiscard]] T* error_memory(std::size_t, std::size_t) const override { return nullptr; }
   [[nodiscard]] bool feeds_back_now() const override { return false; }
   void allocate_memory(std::size_t, bool, bool) override {}

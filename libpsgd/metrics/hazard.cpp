@@ -1,5 +1,7 @@
 #include "libpsgd/metrics/hazard.hpp"
 
+#include <utility>
+
 namespace psgd::metrics {
 
 std::string_view to_string(HazardKind kind) {
@@ -48,6 +50,13 @@ void HazardLog::add(const Hazard& hazard) {
   } else {
     ++entries_[entry->second].count;
   }
+}
+
+void HazardLog::restore(std::vector<Hazard> entries) {
+  entries_ = std::move(entries);
+  known_.clear();
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    known_.emplace(std::make_tuple(entries_[i].kind, entries_[i].parameter, entries_[i].process_rank.value_or(-1)), i);
 }
 
 }  // namespace psgd::metrics

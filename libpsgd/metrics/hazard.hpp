@@ -51,6 +51,9 @@ class HazardLog {
 
   [[nodiscard]] const std::vector<Hazard>& entries() const noexcept { return entries_; }
 
+  /// Puts entries taken earlier in the place of all.
+  void restore(std::vector<Hazard> entries);
+
  private:
   std::vector<Hazard> entries_;
   std::map<std::tuple<HazardKind, std::string, std::int64_t>, std::size_t> known_;

@@ -46,6 +46,20 @@ double all_reduce_seconds(Algorithm algorithm, const Network& network, std::int6
          all_reduce_traffic(algorithm, process_ranks) * bytes * network.beta;
 }
 
+double all_gather_messages(Algorithm algorithm, std::int64_t process_ranks) {
+  return all_reduce_messages(algorithm, process_ranks) / 2;
+}
+
+double all_gather_traffic(std::int64_t process_ranks) {
+  return process_ranks <= 1 ? 0 : static_cast<double>(process_ranks - 1);
+}
+
+double all_gather_seconds(Algorithm algorithm, const Network& network, std::int64_t process_ranks, double bytes) {
+  if (bytes <= 0) return 0;
+  return all_gather_messages(algorithm, process_ranks) * network.alpha +
+         all_gather_traffic(process_ranks) * bytes * network.beta;
+}
+
 double bus_bandwidth(std::int64_t process_ranks, double bytes, double seconds) {
   return bytes / seconds * all_reduce_traffic(Algorithm::ring, process_ranks);
 }

@@ -35,6 +35,16 @@ double all_reduce_messages(Algorithm algorithm, std::int64_t process_ranks);
 /// Bytes that cross a member's link, for each byte reduced: what S·β is multiplied by.
 double all_reduce_traffic(Algorithm algorithm, std::int64_t process_ranks);
 
+/// Seconds an all-gather takes in which every one of `process_ranks` members sends `bytes` of its own to all others; 0
+/// for a single member or nothing to send.
+///
+/// ring: (p−1)·α + (p−1)·S·β. tree (recursive doubling): ⌈log₂p⌉·α + (p−1)·S·β. Source: as all_reduce_seconds.
+double all_gather_seconds(Algorithm algorithm, const Network& network, std::int64_t process_ranks, double bytes);
+
+/// What α and S·β are multiplied by in an all-gather.
+double all_gather_messages(Algorithm algorithm, std::int64_t process_ranks);
+double all_gather_traffic(std::int64_t process_ranks);
+
 /// Bus bandwidth of an all-reduce, bytes a second: S / t · 2(p−1)/p, as nccl-tests defines it.
 double bus_bandwidth(std::int64_t process_ranks, double bytes, double seconds);
 

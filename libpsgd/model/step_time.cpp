@@ -30,14 +30,15 @@ double bucket_communication(const BucketCost& bucket, const Cluster& cluster, bo
     return all_reduce_seconds(cluster.algorithm, cluster.network, cluster.process_ranks, bytes);
   };
   if (!compressed) return seconds(bucket.dense_bytes);
-  return seconds(bucket.uncompressed_bytes) + seconds(bucket.p_bytes) + seconds(bucket.q_bytes);
+  return seconds(bucket.uncompressed_bytes) + seconds(bucket.p_bytes) + seconds(bucket.q_bytes) +
+         all_gather_seconds(cluster.algorithm, cluster.network, cluster.process_ranks, bucket.gathered_bytes);
 }
 
 StepTime dense_step(std::span<const BucketCost> buckets, const Cluster& cluster) {
   return predict(buckets, cluster, false);
 }
 
-StepTime power_sgd_step(std::span<const BucketCost> buckets, const Cluster& cluster) {
+StepTime compressed_step(std::span<const BucketCost> buckets, const Cluster& cluster) {
   return predict(buckets, cluster, true);
 }
 

@@ -13,9 +13,13 @@ namespace psgd::model {
 struct BucketCost {
   double dense_bytes = 0;         ///< the bucket as it is
   double uncompressed_bytes = 0;  ///< its tensors that are not worth compressing
-  double p_bytes = 0;
-  double q_bytes = 0;
-  double compress_seconds = 0;  ///< computing for compression, collectives excluded
+  double p_bytes = 0;             ///< the first all-reduce of compressed tensors: P, or another compressor's only one
+  double q_bytes = 0;             ///< the second: Q
+  double gathered_bytes = 0;      ///< what compressors send that cannot be summed on the way: an all-gather
+  double compress_seconds = 0;    ///< computing for compression, collectives excluded
+
+  /// What a process rank hands to its collectives in a compressed step.
+  [[nodiscard]] double sent_bytes() const { return uncompressed_bytes + p_bytes + q_bytes + gathered_bytes; }
 };
 
 /// A job's step and the network under it.
@@ -39,11 +43,12 @@ struct StepTime {
 /// Plain DistributedDataParallel: one all-reduce a bucket.
 StepTime dense_step(std::span<const BucketCost> buckets, const Cluster& cluster);
 
-/// PowerSGD: a bucket's uncompressed tensors, P, and Q are three all-reduces, each dependent on the one before.
+/// With compression: a bucket's uncompressed tensors, P, and Q are three all-reduces, each dependent on the one before,
+/// as in PyTorch's powerSGD_hook; what is gathered is a fourth collective. Those without bytes do not take place.
 ///
 /// With overlap, buckets become ready evenly over the backward pass, in order; collectives go through one channel in
 /// order (as on NCCL's stream), and compressing takes time from the device that computes the backward pass.
-StepTime power_sgd_step(std::span<const BucketCost> buckets, const Cluster& cluster);
+StepTime compressed_step(std::span<const BucketCost> buckets, const Cluster& cluster);
 
 /// Seconds of the collectives of one bucket.
 double bucket_communication(const BucketCost& bucket, const Cluster& cluster, bool compressed);

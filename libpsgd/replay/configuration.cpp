@@ -81,6 +81,7 @@ ParameterRecord Configuration<T>::parameter_record(std::int64_t step, const comp
       stage_.selection->parameters.begin());
   record.compressed = outcome.compressed;
   record.rank = outcome.rank;
+  record.bytes_sent = outcome.bytes_sent;
   record.measurement.sums = *outcome.sums;
   record.measurement.numel_before = outcome.numel_before;
   record.measurement.numel_after = outcome.numel_after;
@@ -115,6 +116,7 @@ BucketRecord Configuration<T>::bucket_record(std::int64_t step, const compress::
   record.compressed = outcome.compressed;
   record.numel_before = outcome.numel_before;
   record.numel_after = outcome.numel_after;
+  record.bytes_sent = outcome.bytes_sent;
   record.side = outcome.rows;
   record.p_orthogonality = orthogonality_after(outcome.p);
   record.q_orthogonality = orthogonality_after(outcome.q);
@@ -123,7 +125,7 @@ BucketRecord Configuration<T>::bucket_record(std::int64_t step, const compress::
 
 template <class T>
 void Configuration<T>::record_step(std::int64_t step, const RankMean<T>& ranks, std::span<const T* const> gradients,
-                                   double seconds) {
+                                   const StepSeconds& seconds) {
   records_.assign(row_of_tensor_.size(), {});
   bucket_records_.clear();
   bool compressed = false;
@@ -171,12 +173,18 @@ void Configuration<T>::complete_residual_norms() {
 template <class T>
 void summarize(Configuration<T>& configuration, const ErrorSummary& errors, const compress::HookEntry& entry,
                std::int64_t steps, Summary& summary) {
-  const std::vector<double>& seconds = configuration.seconds_of_compressed_steps();
+  std::vector<double> seconds;
+  std::vector<double> own_seconds;
+  for (const StepSeconds& step : configuration.seconds_of_compressed_steps()) {
+    seconds.push_back(step.all);
+    own_seconds.push_back(step.own / static_cast<double>(configuration.members()));
+  }
   const compress::PowerSGDState* const state = configuration.hook().state();
   configuration.hazards().look_at_end(entry, static_cast<std::int64_t>(seconds.size()),
                                       state != nullptr ? state->iter : steps);
   summary.compression_stats = configuration.hook().compression_stats();
   summary.seconds_per_step = median(seconds);
+  summary.seconds_compressing = median(std::move(own_seconds));
   summary.hazards = configuration.hazards().entries();
   summary.relative_error = errors.relative_error();
   summary.relative_error_whole_model = errors.relative_error_whole_model();

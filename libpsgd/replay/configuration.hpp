@@ -30,6 +30,12 @@ struct Stage {
 /// moved from.
 using StepSink = std::function<void(std::vector<ParameterRecord>&, std::vector<BucketRecord>&)>;
 
+/// Wall time of a step.
+struct StepSeconds {
+  double all = 0;  ///< what the process ranks share included
+  double own = 0;  ///< the configuration's hook alone
+};
+
 /// One configuration, resolved to what the library works with.
 struct ConfigurationSpec {
   const compress::HookEntry* entry = nullptr;
@@ -62,7 +68,8 @@ class Configuration {
 
   /// Makes the step's records; the sums have to be there (Backend::synchronize). They go to the sink at once, or, where
   /// residual norms need the deviations that the next reduction measures, from complete_residual_norms.
-  void record_step(std::int64_t step, const RankMean<T>& ranks, std::span<const T* const> gradients, double seconds);
+  void record_step(std::int64_t step, const RankMean<T>& ranks, std::span<const T* const> gradients,
+                   const StepSeconds& seconds);
 
   /// Fills in the residual norms of the step recorded last, from a reduction made since, and hands it on.
   void complete_residual_norms();
@@ -70,7 +77,13 @@ class Configuration {
   /// The hook's output of the step, layout.extent elements; empty unless it was wanted.
   [[nodiscard]] std::span<const T> output() const noexcept { return averaged_.span(); }
 
-  [[nodiscard]] const std::vector<double>& seconds_of_compressed_steps() const noexcept { return seconds_; }
+  [[nodiscard]] const std::vector<StepSeconds>& seconds_of_compressed_steps() const noexcept { return seconds_; }
+  void restore_seconds(std::vector<StepSeconds> seconds) { seconds_ = std::move(seconds); }
+
+  /// Members of the hook: 1 in fused arithmetic, else the process ranks.
+  [[nodiscard]] std::size_t members() const noexcept {
+    return arithmetic_ == Arithmetic::fused ? 1 : stage_.selection->process_ranks.size();
+  }
   [[nodiscard]] HazardWatch<T>& hazards() noexcept { return hazards_; }
 
  private:
@@ -92,7 +105,7 @@ class Configuration {
   StepSink sink_;
   std::vector<ParameterRecord> records_;      // of the latest step
   std::vector<BucketRecord> bucket_records_;  // of the latest step
-  std::vector<double> seconds_;
+  std::vector<StepSeconds> seconds_;
   Deviations<T>* deviations_ = nullptr;
   std::size_t place_ = 0;
   bool residual_norms_open_ = false;

@@ -50,6 +50,8 @@ class Deviations {
   [[nodiscard]] double deviation_sq(std::size_t position, std::size_t tensor, std::size_t rank) const;
   [[nodiscard]] double gradient_sq(std::size_t position, std::size_t tensor, std::size_t rank) const;
 
+  [[nodiscard]] std::size_t process_ranks() const noexcept { return ranks_; }
+
   /// D_w of the bucket at `position`, `capacity` elements.
   [[nodiscard]] T* value(std::size_t position, std::size_t rank) const;
 

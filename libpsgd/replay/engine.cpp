@@ -67,19 +67,32 @@ void Engine<T>::run_step(const dump::StepData<T>& data, std::int64_t step) {
         here[rank] = gradients[rank] + layout.buckets[position].begin;
       mean = ranks_.reduce(position, here, parts(position));
     }
-    for (std::size_t i = 0; i < configurations_.size(); ++i) {
-      const Stopwatch watch(seconds[i]);
-      configurations_[i]->run_bucket(position, here, mean);
-    }
+    run_bucket(position, here, mean, seconds);
   }
   {
     const Stopwatch watch(shared_seconds);
     stage_.backend->synchronize();
   }
   complete_residual_norms();
+  if (watch_ != nullptr) watch_->end_step(configurations_, ranks_);
   const std::vector<const T*> host(data.gradients.begin(), data.gradients.end());
   for (std::size_t i = 0; i < configurations_.size(); ++i) {
-    configurations_[i]->record_step(step, ranks_, host, shared_seconds + seconds[i]);
+    configurations_[i]->record_step(step, ranks_, host, {shared_seconds + seconds[i], seconds[i]});
+  }
+}
+
+template <class T>
+void Engine<T>::run_bucket(std::size_t position, std::span<const T* const> gradients, const T* mean,
+                           std::vector<double>& seconds) {
+  const bool looks = watch_ != nullptr && watch_->looks();
+  if (looks) watch_->look_at_mean(position, mean);
+  for (std::size_t i = 0; i < configurations_.size(); ++i) {
+    if (looks) watch_->keep_target(position, mean, *configurations_[i]);
+    {
+      const Stopwatch watch(seconds[i]);
+      configurations_[i]->run_bucket(position, gradients, mean);
+    }
+    if (looks) watch_->look_at_target(position, i, *configurations_[i]);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "libpsgd/dump/step_stream.hpp"
 #include "libpsgd/replay/configuration.hpp"
 #include "libpsgd/replay/rank_mean.hpp"
+#include "libpsgd/replay/spectrum_watch.hpp"
 
 namespace psgd::replay {
 
@@ -18,6 +19,9 @@ template <class T>
 class Engine {
  public:
   Engine(const Stage<T>& stage, std::span<const ConfigurationSpec> specs);
+
+  /// Lets `watch` look at every step from now on; it has to outlive the engine. Its time is no configuration's.
+  void set_watch(SpectrumWatch<T>* watch) { watch_ = watch; }
 
   void run_step(const dump::StepData<T>& data, std::int64_t step);
 
@@ -35,6 +39,8 @@ class Engine {
     std::vector<const T*> errors;  // of the bucket in hand
   };
 
+  void run_bucket(std::size_t position, std::span<const T* const> gradients, const T* mean,
+                  std::vector<double>& seconds);
   void group_by_start(std::span<const ConfigurationSpec> specs);
   void begin_deviations();
   [[nodiscard]] std::vector<typename RankMean<T>::Part> parts(std::size_t position);
@@ -45,6 +51,7 @@ class Engine {
   RankMean<T> ranks_;
   std::vector<std::unique_ptr<Configuration<T>>> configurations_;
   std::vector<Group> groups_;
+  SpectrumWatch<T>* watch_ = nullptr;
 };
 
 }  // namespace psgd::replay

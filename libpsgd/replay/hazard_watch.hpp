@@ -37,6 +37,9 @@ class HazardWatch {
 
   [[nodiscard]] const std::vector<metrics::Hazard>& entries() const noexcept { return log_.entries(); }
 
+  /// Goes on from entries taken earlier.
+  void restore(std::vector<metrics::Hazard> entries) { log_.restore(std::move(entries)); }
+
  private:
   [[nodiscard]] const std::string& name(const TensorSlot& slot) const { return dump_.parameters[slot.parameter].name; }
   void look_at_values(std::int64_t step, std::size_t position, std::size_t tensor,

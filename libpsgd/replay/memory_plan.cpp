@@ -36,7 +36,7 @@ std::size_t distinct_starts(std::span<const ResolvedSpec> configurations) {
 
 }  // namespace
 
-MemoryPlan plan_memory(std::span<const ResolvedSpec> configurations, const Selection& selection) {
+MemoryPlan plan_memory(std::span<const ResolvedSpec> configurations, const Selection& selection, std::uint64_t beside) {
   const std::uint64_t model =
       static_cast<std::uint64_t>(selection.layout.extent) * size_of(configurations.front().dtype);
   const std::uint64_t ranks = selection.process_ranks.size();
@@ -45,7 +45,7 @@ MemoryPlan plan_memory(std::span<const ResolvedSpec> configurations, const Selec
   if (ranks > 1) models += 1 + ranks * distinct_starts(configurations);  // the mean gradient, the deviations
 
   MemoryPlan plan;
-  plan.state_bytes = models * model;
+  plan.state_bytes = models * model + beside;
   plan.step_bytes = ranks * model;
   const std::uint64_t limit = configurations.front().spec.memory_limit;
   if (limit == 0) return plan;

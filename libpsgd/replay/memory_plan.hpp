@@ -16,8 +16,10 @@ struct MemoryPlan {
   std::size_t steps_in_memory = 2;
 };
 
-/// For configurations that go through the dump together. Reads one step ahead if the limit (the first one's) allows it.
-/// Throws Error::unavailable with the least that is needed when it does not allow anything.
-MemoryPlan plan_memory(std::span<const ResolvedSpec> configurations, const Selection& selection);
+/// For configurations that go through the dump together, and `beside` bytes for what else is done with them. Reads one
+/// step ahead if the limit (the first one's) allows it. Throws Error::unavailable with the least that is needed when it
+/// does not allow anything.
+MemoryPlan plan_memory(std::span<const ResolvedSpec> configurations, const Selection& selection,
+                       std::uint64_t beside = 0);
 
 }  // namespace psgd::replay

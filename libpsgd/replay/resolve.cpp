@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "libpsgd/base/error.hpp"
+#include "libpsgd/compress/sparse.hpp"
 #include "libpsgd/orthogonalize/method.hpp"
 
 namespace psgd::replay {
@@ -48,6 +49,7 @@ void check_spec(const ReplaySpec& spec) {
   if (spec.files.empty()) throw Error::usage("no dump was named");
   const compress::HookEntry& hook = compress::hook(spec.hook);
   if (spec.orthogonalization != "auto") orthogonalize::method(spec.orthogonalization);
+  if (hook.knobs.fraction) compress::check_fraction(spec.baseline.fraction);
   if (spec.residual == compress::Residual::local && spec.arithmetic == Arithmetic::fused) {
     throw Error::usage("--residual local needs --arithmetic per-rank: local residuals are not sums over process ranks");
   }
@@ -89,6 +91,7 @@ ResolvedSpec resolve(const ReplaySpec& spec, const dump::Description& dump, cons
 compress::HookOptions hook_options(const ReplaySpec& spec) {
   compress::HookOptions options;
   options.power_sgd = spec.power_sgd;
+  options.baseline = spec.baseline;
   if (spec.orthogonalization != "auto") options.orthogonalization = &orthogonalize::method(spec.orthogonalization);
   options.residual = spec.residual;
   options.draw_in_compute_dtype = spec.draw_in_compute_dtype;

@@ -20,6 +20,9 @@ struct ReplayedParameter {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t numel = 0;
+  DType dtype = DType::float32;  ///< as recorded: what it takes on the wire
+
+  [[nodiscard]] double bytes() const { return static_cast<double>(numel) * static_cast<double>(size_of(dtype)); }
 };
 
 /// One parameter in one step. Norms and errors are computed from the measurement when they are asked for.
@@ -28,6 +31,7 @@ struct ParameterRecord {
   std::size_t parameter = 0;  ///< in ReplayResult::parameters
   bool compressed = false;
   std::int64_t rank = 0;  ///< columns of the factors
+  double bytes_sent = 0;  ///< by a process rank; NaN where only the bucket has a count
   metrics::Measurement measurement;
   std::vector<double> residual_norms;  ///< a process rank each; empty without error feedback
   double p_orthogonality = 0;          ///< ‖PᵀP − I‖_F; NaN when not compressed by itself
@@ -41,6 +45,7 @@ struct BucketRecord {
   bool compressed = false;
   std::int64_t numel_before = 0;
   std::int64_t numel_after = 0;
+  double bytes_sent = 0;  ///< by a process rank, as the wire carries it
   std::int64_t side = 0;  ///< of the square matrix the batched and original hooks form, else 0
   double p_orthogonality = 0;
   double q_orthogonality = 0;
@@ -57,6 +62,7 @@ struct Summary {
   Spread relative_error;              ///< over the compressed records; NaN when there are none
   Spread relative_error_whole_model;  ///< over the steps, all parameters together
   double seconds_per_step = 0;        ///< median over compressed steps, reading excluded; NaN when there are none
+  double seconds_compressing = 0;     ///< median over compressed steps of what one process rank computes to compress
   double seconds_read = 0;            ///< spent reading, mostly overlapped with computing
   double seconds_upload = 0;
   double seconds_total = 0;

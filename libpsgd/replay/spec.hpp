@@ -29,6 +29,7 @@ struct ReplaySpec {
 
   std::string hook = "powersgd";  ///< a name in compress::hooks()
   compress::PowerSGDOptions power_sgd;
+  compress::BaselineOptions baseline;
   /// Names of the PowerSGDState parameters that were asked for explicitly. With `state_in` the others come from the
   /// file.
   std::set<std::string, std::less<>> given;

@@ -8,7 +8,6 @@
 #include "libpsgd/metrics/relative_error.hpp"
 
 namespace psgd::replay {
-
 double median(std::vector<double> values) {
   if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
   const std::size_t half = values.size() / 2;
@@ -41,19 +40,25 @@ bool has_measure(const metrics::Measurement& measurement) {
 }  // namespace
 
 void ErrorSummary::add_step(std::span<const ParameterRecord> records) {
-  parameters_.resize(records.size());
+  series_.parameters.resize(records.size());
   metrics::Measurement whole;
+  metrics::Measurement sound;
   for (std::size_t i = 0; i < records.size(); ++i) {
     const ParameterRecord& record = records[i];
-    add_record(parameters_[i], record);
+    add_record(series_.parameters[i], record);
     if (record.compressed && has_measure(record.measurement)) {
-      of_records_.push_back(metrics::relative_error(record.measurement));
+      series_.of_records.push_back(metrics::relative_error(record.measurement));
     }
     if (!std::isfinite(record.measurement.sums.gradient_sq)) continue;
     whole.sums.gradient_sq += record.measurement.sums.gradient_sq;
     whole.sums.difference_sq += record.measurement.sums.difference_sq;
+    // Error feedback keeps a NaN, so that a parameter stays out once its gradient held one.
+    if (series_.parameters[i].summary.non_finite_gradients > 0) continue;
+    sound.sums.gradient_sq += record.measurement.sums.gradient_sq;
+    sound.sums.difference_sq += record.measurement.sums.difference_sq;
   }
-  if (has_measure(whole)) of_steps_.push_back(metrics::relative_error(whole));
+  if (has_measure(whole)) series_.of_steps.push_back(metrics::relative_error(whole));
+  if (has_measure(sound)) series_.of_sound_parts.push_back(metrics::relative_error(sound));
 }
 
 void ErrorSummary::add_record(Sums& sums, const ParameterRecord& record) {
@@ -61,6 +66,7 @@ void ErrorSummary::add_record(Sums& sums, const ParameterRecord& record) {
   summary.numel_before = record.measurement.numel_before;
   summary.mean_gradient_sq_all_steps += record.measurement.sums.gradient_sq;
   ++sums.steps;
+  if (!std::isfinite(record.measurement.sums.gradient_sq)) ++summary.non_finite_gradients;
   if (!record.residual_norms.empty()) {
     summary.last_residual_norms = record.residual_norms;
     summary.first_residual_norms.resize(record.residual_norms.size());
@@ -75,6 +81,7 @@ void ErrorSummary::add_record(Sums& sums, const ParameterRecord& record) {
   summary.numel_after = record.measurement.numel_after;
   summary.rank = record.rank;
   ++summary.compressed_steps;
+  summary.mean_bytes_sent += record.bytes_sent;
   summary.mean_difference_sq += record.measurement.sums.difference_sq;
   summary.mean_gradient_sq += record.measurement.sums.gradient_sq;
   if (!has_measure(record.measurement)) return;
@@ -84,10 +91,11 @@ void ErrorSummary::add_record(Sums& sums, const ParameterRecord& record) {
 
 std::vector<ParameterSummary> ErrorSummary::parameters() const {
   std::vector<ParameterSummary> summaries;
-  for (const Sums& sums : parameters_) {
+  for (const Sums& sums : series_.parameters) {
     ParameterSummary summary = sums.summary;
     const auto steps = static_cast<double>(std::max<std::int64_t>(1, summary.compressed_steps));
     summary.mean_difference_sq /= steps;
+    summary.mean_bytes_sent /= steps;
     summary.mean_gradient_sq /= steps;
     summary.mean_gradient_sq_all_steps /= static_cast<double>(std::max<std::int64_t>(1, sums.steps));
     summary.mean_relative_error = sums.relative_errors > 0

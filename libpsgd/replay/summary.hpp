@@ -26,6 +26,8 @@ struct ParameterSummary {
   std::int64_t numel_before = 0;
   std::int64_t numel_after = 0;  ///< of a compressed step; −1 where only the bucket has a count
   std::int64_t rank = 0;
+  double mean_bytes_sent = 0;  ///< of a compressed step, by a process rank; NaN where only the bucket has a count
+  std::int64_t non_finite_gradients = 0;     ///< steps in which its mean gradient holds NaN or infinity
   std::vector<double> first_residual_norms;  ///< the first of each process rank that is not zero; 0 when there is none
   std::vector<double> last_residual_norms;
 };
@@ -39,11 +41,14 @@ class ErrorSummary {
   /// The records of one step, in the dump's order of parameters.
   void add_step(std::span<const ParameterRecord> records);
 
-  [[nodiscard]] Spread relative_error() const { return spread(of_records_); }
-  [[nodiscard]] Spread relative_error_whole_model() const { return spread(of_steps_); }
+  [[nodiscard]] Spread relative_error() const { return spread(series_.of_records); }
+  [[nodiscard]] Spread relative_error_whole_model() const { return spread(series_.of_steps); }
+  /// The same without parameters whose gradient has held NaN or infinity, which error feedback keeps. An output that is
+  /// lost although its gradient was finite counts.
+  [[nodiscard]] Spread relative_error_sound_model() const { return spread(series_.of_sound_parts); }
   [[nodiscard]] std::vector<ParameterSummary> parameters() const;
 
- private:
+  /// One parameter's sums on their way to means.
   struct Sums {
     ParameterSummary summary;
     double relative_error = 0;
@@ -51,11 +56,19 @@ class ErrorSummary {
     std::int64_t steps = 0;
   };
 
+  /// Everything gathered so far, for saving and restoring.
+  struct Series {
+    std::vector<double> of_records;
+    std::vector<double> of_steps;
+    std::vector<double> of_sound_parts;
+    std::vector<Sums> parameters;
+  };
+  [[nodiscard]] Series& series() noexcept { return series_; }
+
+ private:
   static void add_record(Sums& sums, const ParameterRecord& record);
 
-  std::vector<double> of_records_;
-  std::vector<double> of_steps_;
-  std::vector<Sums> parameters_;
+  Series series_;
 };
 
 }  // namespace psgd::replay

@@ -2,119 +2,95 @@
 
 #include <algorithm>
 #include <chrono>
-#include <memory>
+#include <set>
+#include <tuple>
 
-#include "libpsgd/backend/registry.hpp"
 #include "libpsgd/base/error.hpp"
-#include "libpsgd/dump/step_stream.hpp"
 #include "libpsgd/replay/describe.hpp"
-#include "libpsgd/replay/engine.hpp"
-#include "libpsgd/replay/memory_plan.hpp"
 #include "libpsgd/replay/resolve.hpp"
+#include "libpsgd/replay/sweep_checkpoint.hpp"
+#include "libpsgd/replay/sweep_pass.hpp"
 
 namespace psgd::replay {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Configurations that go through the dump together.
-struct Pass {
-  std::vector<std::size_t> members;  // into the sweep's configurations
-  DType dtype = DType::float32;
-  BucketPadding padding = BucketPadding::none;
-  Selection selection;
-  MemoryPlan memory;
-};
+/// Writes the checkpoint whenever it is due.
+class Keeper {
+ public:
+  Keeper(SweepCheckpoint* checkpoint, double seconds) : checkpoint_(checkpoint), seconds_(seconds) {}
 
-MemoryPlan plan_pass(const std::vector<ResolvedSpec>& resolved, const std::vector<std::size_t>& members,
-                     const Selection& selection) {
-  std::vector<ResolvedSpec> together;
-  together.reserve(members.size());
-  for (const std::size_t member : members) together.push_back(resolved[member]);
-  return plan_memory(together, selection);
-}
-
-/// Puts every configuration into the first pass it fits: same computing type, same padding, memory for it.
-std::vector<Pass> form_passes(const std::vector<ResolvedSpec>& resolved, const dump::Description& dump) {
-  std::vector<Pass> passes;
-  for (std::size_t i = 0; i < resolved.size(); ++i) {
-    const compress::HookEntry& hook = compress::hook(resolved[i].spec.hook);
-    const Selection selection = select(dump, resolved[i].spec, hook);
-    bool placed = false;
-    for (Pass& pass : passes) {
-      if (pass.dtype != resolved[i].dtype || pass.padding != hook.padding) continue;
-      std::vector<std::size_t> members = pass.members;
-      members.push_back(i);
-      try {
-        pass.memory = plan_pass(resolved, members, pass.selection);
-      } catch (const Error& error) {
-        if (error.kind() != ErrorKind::unavailable) throw;
-        continue;
-      }
-      pass.members = std::move(members);
-      placed = true;
-      break;
-    }
-    if (!placed)
-      passes.push_back({{i}, resolved[i].dtype, hook.padding, selection, plan_pass(resolved, {i}, selection)});
+  template <class T>
+  void after_step(SweepResult& result, SweepPass<T>& pass) {
+    if (checkpoint_ == nullptr || std::chrono::duration<double>(Clock::now() - last_).count() < seconds_) return;
+    pass.settle();
+    checkpoint_->save(result, pass);
+    last_ = Clock::now();
   }
-  return passes;
-}
 
-/// What all passes share.
-struct Sweep {
-  const ReplayEnvironment& environment;
-  dump::Reader& reader;
-  const std::vector<ResolvedSpec>& resolved;
-  Progress& progress;
+  template <class T>
+  void at_stop(SweepResult& result, SweepPass<T>& pass) {
+    if (checkpoint_ != nullptr && !pass.steps().empty()) checkpoint_->save(result, pass);
+  }
+
+  template <class T>
+  void begin(SweepPass<T>& pass) {
+    if (checkpoint_ != nullptr && checkpoint_->has_pass()) checkpoint_->restore(pass);
+  }
+
+  void after_pass(SweepResult& result) {
+    if (checkpoint_ != nullptr) checkpoint_->save(result);
+  }
+
+ private:
+  SweepCheckpoint* checkpoint_;
+  double seconds_;
+  Clock::time_point last_ = Clock::now();
 };
 
-/// Runs one pass; false when a stop was asked for before its end.
+/// Runs one pass, or what is left of it; false when a stop was asked for before its end.
 template <class T>
-bool run_pass(const Sweep& sweep, const Pass& pass, SweepResult& result) {
-  const ReplaySpec& common = sweep.resolved.front().spec;
-  ThreadPool pool(common.threads);
-  const std::unique_ptr<backend::Backend<T>> backend = backend::make_backend<T>(common.backend, pool);
-  const Stage<T> stage{backend.get(), &pass.selection, &result.dump, common.transport, sweep.environment.log};
-  std::vector<ErrorSummary> errors(pass.members.size());
-  std::vector<ConfigurationSpec> specs;
-  for (std::size_t i = 0; i < pass.members.size(); ++i) {
-    const ResolvedSpec& resolved = sweep.resolved[pass.members[i]];
-    const StepSink sink = [&errors, i](std::vector<ParameterRecord>& records, std::vector<BucketRecord>&) {
-      errors[i].add_step(records);
-    };
-    specs.push_back(
-        {&compress::hook(resolved.spec.hook), hook_options(resolved.spec), resolved.arithmetic, false, sink});
+bool run_pass(const Sweep& sweep, const Pass& pass, Keeper& keeper, SweepResult& result) {
+  SweepPass<T> running(sweep, pass, result);
+  keeper.begin(running);
+  sweep.progress.advance(running.steps().size());
+  if (!running.run([&] { keeper.after_step(result, running); })) {
+    keeper.at_stop(result, running);
+    return false;
   }
-  Engine<T> engine(stage, specs);
-  for (std::size_t i = 0; i < engine.size(); ++i) {
-    engine.configuration(i).hazards().look_at_configuration(*specs[i].entry);
-    engine.configuration(i).hazards().look_at_loss_scale(sweep.reader);
-  }
+  running.summarize_into_result();
+  return true;
+}
 
-  dump::StepStream<T> stream(sweep.reader, pass.selection.step_indices, pass.selection.process_ranks,
-                             pass.selection.layout, pass.memory.steps_in_memory);
-  std::vector<std::int64_t> steps;
-  bool complete = true;
-  while (true) {
-    complete = !(sweep.environment.stop_requested && sweep.environment.stop_requested());
-    if (!complete) break;
-    const dump::StepData<T>* const data = stream.next();
-    if (data == nullptr) break;
-    steps.push_back(result.dump.steps[data->step_index]);
-    engine.run_step(*data, steps.back());
-    sweep.progress.advance(1);
+/// The matrix ranks that configurations compress to, ascending.
+std::vector<std::int64_t> ranks_of(const std::vector<ResolvedSpec>& resolved) {
+  std::set<std::int64_t> ranks;
+  for (const ResolvedSpec& one : resolved) {
+    const compress::HookEntry& hook = compress::hook(one.spec.hook);
+    if (hook.has_power_sgd_state || hook.knobs.rank) ranks.insert(one.spec.power_sgd.matrix_approximation_rank);
   }
-  engine.finish();
-  result.seconds_read += stream.seconds_reading();
-  for (std::size_t i = 0; i < engine.size(); ++i) {
-    ConfigurationResult& configuration = result.configurations[pass.members[i]];
-    summarize(engine.configuration(i), errors[i], *specs[i].entry, static_cast<std::int64_t>(steps.size()),
-              configuration.summary);
-    configuration.parameters = errors[i].parameters();
-  }
-  if (complete) result.steps = std::move(steps);
-  return complete;
+  return {ranks.begin(), ranks.end()};
+}
+
+void check_steps(const SpectrumSpec& spec, std::size_t steps) {
+  const auto every = static_cast<std::size_t>(spec.every);
+  const std::size_t analysed = (steps + every - 1) / every;
+  if (!spec.suggest_start || analysed >= fewest_steps_for_start) return;
+  throw Error::input(
+      "too few steps to suggest start_powerSGD_iter from: {} of {} would be analysed, and {} are needed; record or "
+      "choose "
+      "more steps, or analyse more of them with a smaller --spectrum-every",
+      analysed, steps, fewest_steps_for_start);
+}
+
+/// Passes leave rows one behind the other; reports go step by step.
+void sort_rows(SpectrumAnalysis& analysis) {
+  const auto key = [](const SpectrumRow& row) {
+    return std::make_tuple(row.step, row.parameter, row.configuration ? *row.configuration + 1 : 0);
+  };
+  std::sort(analysis.rows.begin(), analysis.rows.end(),
+            [&](const SpectrumRow& a, const SpectrumRow& b) { return key(a) < key(b); });
 }
 
 /// A stop leaves only configurations that went through all steps.
@@ -125,13 +101,27 @@ void drop_unfinished(SweepResult& result, const std::vector<std::size_t>& finish
       kept.push_back(std::move(result.configurations[i]));
   }
   result.configurations = std::move(kept);
+  if (!result.spectrum) return;
+  std::erase_if(result.spectrum->rows, [&](const SpectrumRow& row) {
+    return row.configuration && std::find(finished.begin(), finished.end(), *row.configuration) == finished.end();
+  });
+  // Rows name configurations by their place among those that are left; results keep the order of the grid.
+  std::vector<std::size_t> order = finished;
+  std::sort(order.begin(), order.end());
+  for (SpectrumRow& row : result.spectrum->rows) {
+    if (!row.configuration) continue;
+    const auto at = std::lower_bound(order.begin(), order.end(), *row.configuration);
+    row.configuration = static_cast<std::size_t>(at - order.begin());
+  }
 }
 
 }  // namespace
 
-SweepResult run_sweep(const std::vector<ReplaySpec>& configurations, const ReplayEnvironment& environment) {
+SweepResult run_sweep(const std::vector<ReplaySpec>& configurations, const ReplayEnvironment& environment,
+                      const SweepRequest& request) {
   const Clock::time_point start = Clock::now();
   if (configurations.empty()) throw Error::usage("the grid is empty");
+  check_started_alone(request.distribute);
   for (const ReplaySpec& spec : configurations) check_spec(spec);
   const ReplaySpec& common = configurations.front();
   dump::ReaderOptions reader_options;
@@ -143,7 +133,7 @@ SweepResult run_sweep(const std::vector<ReplaySpec>& configurations, const Repla
   std::vector<ResolvedSpec> resolved;
   resolved.reserve(configurations.size());
   for (const ReplaySpec& spec : configurations) resolved.push_back(resolve(spec, reader.description(), std::nullopt));
-  const std::vector<Pass> passes = form_passes(resolved, reader.description());
+  const std::vector<Pass> passes = form_passes(resolved, reader.description(), request);
   const std::vector<std::string> names = labels(configurations);
   for (std::size_t i = 0; i < resolved.size(); ++i) result.configurations.push_back({resolved[i], names[i], {}, {}});
   result.dump = reader.description();
@@ -151,21 +141,44 @@ SweepResult run_sweep(const std::vector<ReplaySpec>& configurations, const Repla
   result.parameters = replayed_parameters(result.dump, passes.front().selection);
   result.numel = passes.front().selection.layout.numel;
 
+  if (request.spectrum.every > 0) {
+    check_steps(request.spectrum, passes.front().selection.step_indices.size());
+    result.spectrum = SpectrumAnalysis{request.spectrum, ranks_of(resolved), {}, {}};
+  }
+
+  std::optional<SweepCheckpoint> checkpoint;
+  if (request.resume) {
+    checkpoint.emplace(*request.resume, sweep_identity(resolved, passes, result));
+    checkpoint->load(result);
+  }
+  Keeper keeper(checkpoint ? &*checkpoint : nullptr, request.checkpoint_seconds);
+
   std::size_t steps = 0;
   for (const Pass& pass : passes) steps += pass.selection.step_indices.size();
   Progress& progress = environment.progress != nullptr ? *environment.progress : no_progress();
   const ProgressScope scope(progress, steps, "steps");
   std::vector<std::size_t> finished;
-  for (const Pass& pass : passes) {
-    const Sweep sweep{environment, reader, resolved, progress};
+  const std::size_t done_before = result.passes;
+  const Sweep sweep{environment, reader, resolved, progress};
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    const Pass& pass = passes[i];
     result.state_bytes = std::max(result.state_bytes, pass.memory.state_bytes);
-    result.complete =
-        pass.dtype == DType::float64 ? run_pass<double>(sweep, pass, result) : run_pass<float>(sweep, pass, result);
-    if (!result.complete) break;
-    ++result.passes;
+    if (i < done_before) {
+      progress.advance(pass.selection.step_indices.size());
+    } else {
+      result.complete = pass.dtype == DType::float64 ? run_pass<double>(sweep, pass, keeper, result)
+                                                     : run_pass<float>(sweep, pass, keeper, result);
+      if (!result.complete) break;
+      ++result.passes;
+      keeper.after_pass(result);
+    }
     finished.insert(finished.end(), pass.members.begin(), pass.members.end());
   }
   if (!result.complete) drop_unfinished(result, finished);
+  if (result.spectrum) {
+    sort_rows(*result.spectrum);
+    result.starts = suggest_starts(*result.spectrum, result.parameters.size());
+  }
   result.seconds_total = std::chrono::duration<double>(Clock::now() - start).count();
   return result;
 }

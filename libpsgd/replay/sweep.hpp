@@ -1,10 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "libpsgd/model/step_time.hpp"
+#include "libpsgd/replay/distribute.hpp"
 #include "libpsgd/replay/replay.hpp"
+#include "libpsgd/replay/spectrum_analysis.hpp"
 #include "libpsgd/replay/summary.hpp"
 
 namespace psgd::replay {
@@ -20,6 +25,9 @@ struct Grid {
   std::vector<bool> batch_tensors_with_same_shape;
   std::vector<double> orthogonalization_epsilon;
   std::vector<std::uint32_t> random_seed;
+  std::vector<double> fraction;
+  std::vector<int> quantization_bits;
+  std::vector<std::int64_t> quantization_chunk;
   std::vector<std::string> orthogonalization;
   std::vector<compress::Residual> residual;
   std::vector<Arithmetic> arithmetic;
@@ -27,8 +35,8 @@ struct Grid {
 };
 
 /// Every combination once, the last knob changing fastest. Knobs that a hook does not know do not multiply its
-/// configurations. Throws Error::usage naming the combination when one contradicts itself, and when a list names a
-/// value twice.
+/// configurations. Throws Error::usage naming the combination when one contradicts itself, when a list names a value
+/// twice, and when values were given for a knob that no hook of the grid knows.
 std::vector<ReplaySpec> expand(const ReplaySpec& base, const Grid& grid);
 
 /// "powersgd r=4 seed=1": what tells this configuration from the others of a grid; "" when there is only one.
@@ -40,6 +48,18 @@ struct ConfigurationResult {
   std::string label;
   Summary summary;
   std::vector<ParameterSummary> parameters;  ///< as SweepResult::parameters
+  Spread
+      relative_error_sound_model;  ///< of the whole model, a parameter left out once its gradient was NaN or infinite
+  std::vector<model::BucketCost> buckets;  ///< what a compressed step sends and takes, bucket by bucket
+};
+
+/// What a sweep does beside replaying.
+struct SweepRequest {
+  SpectrumSpec spectrum;
+  /// A file that keeps what is done, and that a sweep of the same configurations on the same dump goes on from.
+  std::optional<std::filesystem::path> resume;
+  double checkpoint_seconds = 60;                      ///< between two writes of it during a pass; 0: after every step
+  Distribute distribute = Distribute::configurations;  ///< what MPI processes share out
 };
 
 struct SweepResult {
@@ -54,6 +74,8 @@ struct SweepResult {
   double seconds_read = 0;
   double seconds_total = 0;
   std::vector<ConfigurationResult> configurations;  ///< in the order given; without those a stop left undone
+  std::optional<SpectrumAnalysis> spectrum;         ///< when it was asked for
+  std::vector<StartSuggestion> starts;              ///< as `parameters`; empty without a spectrum
 };
 
 /// Replays all configurations on one dump, each recorded gradient read once a pass: K fused configurations, W process
@@ -62,7 +84,13 @@ struct SweepResult {
 /// times aside.
 ///
 /// `configurations` share files, steps, process ranks, parameters, memory limit, threads, backend and transport: the
-/// first one's count. Throws as run_replay.
-SweepResult run_sweep(const std::vector<ReplaySpec>& configurations, const ReplayEnvironment& environment = {});
+/// first one's count. With SweepRequest::resume a stop, or the end of the process at any time, loses at most the steps
+/// since the file was written last; going on gives the same results bit for bit, times aside.
+///
+/// Throws as run_replay, Error::unavailable when started as one of several MPI processes, Error::input for a file to
+/// resume from that is another sweep's, and Error::input when fewer steps would be analysed than a suggested start
+/// needs.
+SweepResult run_sweep(const std::vector<ReplaySpec>& configurations, const ReplayEnvironment& environment = {},
+                      const SweepRequest& request = {});
 
 }  // namespace psgd::replay

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "libpsgd/replay/document.hpp"
+#include "libpsgd/replay/spectrum_document.hpp"
 
 namespace psgd::replay {
 namespace {
@@ -21,14 +22,52 @@ Json time_json(const std::optional<model::StepTime>& time) {
           {"with_overlap", time->with_overlap}};
 }
 
-Json judged_json(const JudgedConfiguration& judged) {
+Json range_json(const std::optional<model::ProcessRankRange>& range) {
+  if (!range) return nullptr;
+  return {{"first", range->first}, {"last", range->last ? Json(*range->last) : Json(nullptr)}};
+}
+
+/// What pays below any bandwidth is infinite, which JSON has no number for.
+Json bandwidth_json(const std::optional<double>& bandwidth) {
+  if (bandwidth && std::isinf(*bandwidth)) return "any";
+  return optional_json(bandwidth);
+}
+
+Json layers_json(const SweepResult& sweep, const JudgedConfiguration& judged) {
+  Json layers = Json::array();
+  for (const JudgedLayer& layer : judged.layers) {
+    layers.push_back({{"parameter", sweep.parameters[layer.parameter].name},
+                      {"bytes", layer.bytes},
+                      {"dense_bytes", layer.dense_bytes},
+                      {"compress_seconds", layer.compress_seconds},
+                      {"break_even_bandwidth", bandwidth_json(layer.break_even_bandwidth)},
+                      {"break_even_process_ranks", range_json(layer.break_even_process_ranks)}});
+  }
+  return layers;
+}
+
+Json buckets_json(const ConfigurationResult& configuration) {
+  Json buckets = Json::array();
+  for (const model::BucketCost& cost : configuration.buckets) {
+    buckets.push_back({{"dense_bytes", cost.dense_bytes},
+                       {"uncompressed_bytes", cost.uncompressed_bytes},
+                       {"p_bytes", cost.p_bytes},
+                       {"q_bytes", cost.q_bytes},
+                       {"gathered_bytes", cost.gathered_bytes},
+                       {"compress_seconds", cost.compress_seconds}});
+  }
+  return buckets;
+}
+
+Json judged_json(const SweepResult& sweep, const JudgedConfiguration& judged) {
   return {{"relative_error", finite_or_null(judged.relative_error)},
           {"bytes_per_step", judged.bytes_per_step},
           {"compress_seconds", judged.compress_seconds},
           {"step_seconds", time_json(judged.time)},
-          {"break_even_bandwidth", optional_json(judged.break_even_bandwidth)},
-          {"break_even_process_ranks",
-           judged.break_even_process_ranks ? Json(*judged.break_even_process_ranks) : Json(nullptr)},
+          {"break_even_bandwidth", bandwidth_json(judged.break_even_bandwidth)},
+          {"break_even_process_ranks", range_json(judged.break_even_process_ranks)},
+          {"buckets", buckets_json(sweep.configurations[judged.index])},
+          {"layers", layers_json(sweep, judged)},
           {"on_front", judged.on_front}};
 }
 
@@ -51,7 +90,7 @@ Json configuration_json(const SweepResult& sweep, const Advice& advice, std::siz
   return {{"label", configuration.label},
           {"config", config_json(configuration.resolved)},
           {"summary", summary_json(configuration.summary)},
-          {"judgement", judged_json(advice.configurations[index])},
+          {"judgement", judged_json(sweep, advice.configurations[index])},
           {"parameters", std::move(parameters)}};
 }
 
@@ -68,11 +107,27 @@ Json plan_json(const SweepResult& sweep, const LayerwisePlan& plan) {
   return {{"meets_budget", plan.meets_budget},
           {"bytes", plan.bytes},
           {"relative_error", plan.relative_error},
+          {"seconds", plan.seconds ? Json(*plan.seconds) : Json(nullptr)},
           {"layers", std::move(layers)}};
 }
 
+Json network_json(const Advice& advice) {
+  Json json{{"process_ranks", advice.cluster.process_ranks},
+            {"all_reduce", std::string(model::to_string(advice.cluster.algorithm))}};
+  json["alpha"] = advice.has_network ? Json(advice.cluster.network.alpha) : Json(nullptr);
+  json["bandwidth"] = advice.has_network ? finite_or_null(1 / advice.cluster.network.beta) : Json(nullptr);
+  json["name"] = advice.network.name.empty() ? Json(nullptr) : Json(advice.network.name);
+  json["source"] = advice.network.source.empty() ? Json(nullptr) : Json(advice.network.source);
+  json["fit_error"] = optional_json(advice.network.fit_error);
+  return json;
+}
+
 Json advice_json(const SweepResult& sweep, const Advice& advice) {
-  return {{"dense_bytes", advice.dense_bytes},
+  Json not_finite = Json::array();
+  for (const std::size_t parameter : advice.not_finite) not_finite.push_back(sweep.parameters[parameter].name);
+  return {{"network", network_json(advice)},
+          {"dense_bytes", advice.dense_bytes},
+          {"not_finite", std::move(not_finite)},
           {"dense_step_seconds", time_json(advice.dense)},
           {"recommended", advice.recommended ? Json(*advice.recommended) : Json(nullptr)},
           {"reasons", advice.reasons},
@@ -147,6 +202,8 @@ report::JsonDocument document(const SweepResult& sweep, const Advice& advice) {
     configurations.push_back(configuration_json(sweep, advice, i));
   document.add("configurations", std::move(configurations));
   document.add("advice", advice_json(sweep, advice));
+  document.add("spectrum", sweep.spectrum ? spectrum_json(sweep) : Json(nullptr));
+  if (sweep.spectrum) document.add_table("spectrum_columns", "spectrum_records", spectrum_table(sweep));
   return document;
 }
 

@@ -366,5 +366,42 @@ TEST_F(Replay, OutputFilesAreCheckedLikeTheOthers) {
   EXPECT_EQ(read_file(path("other.h5")), read_file(lstm));
 }
 
+TEST(ReplayBaselines, TakeTheirOptionsAndRefuseOthers) {
+  const auto document =
+      nlohmann::json::parse(run("psgd-replay", {"--hook", "top-k", "--fraction", "0.25", "--json", "-", cnn}).out);
+  EXPECT_EQ(document["config"]["fraction"], 0.25);
+  const auto after = [](const std::string& fraction) {
+    return nlohmann::json::parse(run("psgd-replay", {"--hook", "top-k", "--fraction", fraction, "--json", "-", cnn})
+                                     .out)["summary"]["compression_stats"][2]
+        .get<std::int64_t>();
+  };
+  EXPECT_LT(after("0.01"), after("0.5"));
+  const auto bits = [](const std::string& count) {
+    return nlohmann::json::parse(run("psgd-replay", {"--hook", "qsgd", "--quantization-bits", count,
+                                                     "--quantization-chunk", "0", "--json", "-", cnn})
+                                     .out)["summary"]["relative_error"]["mean"]
+        .get<double>();
+  };
+  EXPECT_LT(bits("12"), bits("4"));
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+      {{"--fraction", "0.1"}, "'--fraction' means nothing to --hook powersgd"},
+      {{"--hook", "qsgd", "--fraction", "0.1"}, "'--fraction' means nothing to --hook qsgd"},
+      {{"--hook", "top-k", "--quantization-bits", "4"}, "'--quantization-bits' means nothing to --hook top-k"},
+      {{"--hook", "top-k", "-r", "4"}, "'--matrix-approximation-rank' means nothing to --hook top-k"},
+      {{"--hook", "float16", "--warm-start", "on"}, "'--warm-start' means nothing to --hook float16"},
+      {{"--hook", "top-k", "--fraction", "0"}, "(0, 1]"},
+      {{"--hook", "top-k", "--fraction", "2"}, "'--fraction'"},
+      {{"--hook", "qsgd", "--quantization-bits", "17"}, "'--quantization-bits'"},
+  };
+  for (const auto& [arguments, expected] : cases) {
+    std::vector<std::string> all = arguments;
+    all.push_back(cnn);
+    const Outcome outcome = run("psgd-replay", all);
+    EXPECT_EQ(outcome.code, 2) << expected;
+    EXPECT_THAT(outcome.err, HasSubstr(expected));
+    EXPECT_EQ(count_lines(outcome.err), 1U);
+  }
+}
+
 }  // namespace
 }  // namespace psgd::test

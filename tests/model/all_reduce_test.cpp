@@ -19,6 +19,13 @@ TEST(AllReduce, TreeIsTheClosedForm) {
   EXPECT_DOUBLE_EQ(all_reduce_messages(Algorithm::tree, 2), 2);
 }
 
+TEST(AllGather, IsTheClosedForm) {
+  EXPECT_DOUBLE_EQ(all_gather_seconds(Algorithm::ring, network, 8, 1e6), 7 * 5e-6 + 7 * 1e6 * 1e-9);
+  EXPECT_DOUBLE_EQ(all_gather_seconds(Algorithm::tree, network, 8, 1e6), 3 * 5e-6 + 7 * 1e6 * 1e-9);
+  EXPECT_EQ(all_gather_seconds(Algorithm::ring, network, 1, 1e6), 0);
+  EXPECT_EQ(all_gather_seconds(Algorithm::tree, network, 8, 0), 0);
+}
+
 TEST(AllReduce, CostsNothingAloneOrEmpty) {
   for (const Algorithm algorithm : {Algorithm::ring, Algorithm::tree}) {
     EXPECT_EQ(all_reduce_seconds(algorithm, network, 1, 1e6), 0);

@@ -46,6 +46,35 @@ TEST(Grid, KnobsThatAHookDoesNotKnowDoNotMultiplyIt) {
   EXPECT_EQ(expand(digits(), grid).size(), 4U + 1U + 2U);
 }
 
+TEST(Grid, BaselinesTakeTheirOwnKnobsAndNoOthers) {
+  Grid grid;
+  grid.hook = {"powersgd", "top-k", "qsgd"};
+  grid.matrix_approximation_rank = {1, 2};
+  grid.fraction = {0.01, 0.1};
+  grid.quantization_bits = {2, 8};
+  const auto specs = expand(digits(), grid);
+  EXPECT_THAT(labels(specs), ElementsAre("powersgd r=1", "powersgd r=2", "top-k fraction=0.01", "top-k fraction=0.1",
+                                         "qsgd bits=2", "qsgd bits=8"));
+  grid.hook = {"powersgd"};
+  EXPECT_THAT(usage_error([&] { expand(digits(), grid); }), HasSubstr("--fraction has no meaning without"));
+  grid.hook = {"top-k"};
+  EXPECT_THAT(usage_error([&] { expand(digits(), grid); }), HasSubstr("--quantization-bits has no meaning without"));
+  grid.quantization_bits = {};
+  grid.fraction = {0};
+  EXPECT_THAT(usage_error([&] { expand(digits(), grid); }), HasSubstr("(0, 1]"));
+}
+
+TEST(Grid, BaselinesKeepTheirStartAndErrorFeedback) {
+  Grid grid;
+  grid.hook = {"top-k"};
+  grid.start_powerSGD_iter = {3};
+  grid.use_error_feedback = {true, false};
+  const auto specs = expand(digits(), grid);
+  ASSERT_EQ(specs.size(), 2U);
+  EXPECT_EQ(specs[0].power_sgd.start_powerSGD_iter, 3);
+  EXPECT_FALSE(specs[1].power_sgd.use_error_feedback);
+}
+
 TEST(Grid, NamesTheCombinationThatContradictsItself) {
   Grid grid;
   grid.start_powerSGD_iter = {1, 2};
@@ -62,13 +91,13 @@ TEST(Grid, NamesTheCombinationThatContradictsItself) {
 /// Everything a sweep says of a configuration, times aside.
 std::string without_times(const Summary& summary) {
   Summary copy = summary;
-  copy.seconds_per_step = copy.seconds_read = copy.seconds_total = 0;
+  copy.seconds_per_step = copy.seconds_compressing = copy.seconds_read = copy.seconds_total = 0;
   return summary_json(copy).dump();
 }
 
 TEST(Sweep, EqualsSeparateReplaysBitForBit) {
   Grid grid;
-  grid.hook = {"powersgd", "batched", "original", "none"};
+  grid.hook = {"powersgd", "batched", "original", "none", "powersgd-alternating"};
   grid.matrix_approximation_rank = {1, 3, 4};
   grid.start_powerSGD_iter = {2, 4};
   grid.arithmetic = {Arithmetic::fused, Arithmetic::per_rank};
@@ -84,6 +113,20 @@ TEST(Sweep, EqualsSeparateReplaysBitForBit) {
       const auto& last = single.records[single.records.size() - single.parameters.size() + p];
       EXPECT_EQ(sweep.configurations[i].parameters[p].last_residual_norms, last.residual_norms);
     }
+  }
+}
+
+TEST(Sweep, BaselinesEqualSeparateReplaysToo) {
+  Grid grid;
+  grid.hook = {"float16", "bfloat16", "top-k", "random-k", "sign-norm", "qsgd", "svd", "acp-sgd"};
+  grid.matrix_approximation_rank = {2};
+  grid.fraction = {0.05};
+  const auto specs = expand(digits(), grid);
+  ASSERT_EQ(specs.size(), 8U);
+  const SweepResult sweep = run_sweep(specs);
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    SCOPED_TRACE(sweep.configurations[i].label);
+    EXPECT_EQ(without_times(sweep.configurations[i].summary), without_times(run_replay(specs[i]).summary));
   }
 }
 

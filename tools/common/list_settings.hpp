@@ -42,9 +42,9 @@ Setting integers(std::vector<Integer>& target, std::int64_t least,
       [](Integer value) { return report::Json(value); });
 }
 
-inline Setting numbers(std::vector<double>& target, double least) {
+inline Setting numbers(std::vector<double>& target, double least, double most = std::numeric_limits<double>::max()) {
   return list_of(
-      target, [least](const std::string& text) { return parse_number(text, least); },
+      target, [least, most](const std::string& text) { return parse_number(text, least, most); },
       [](double value) { return report::Json(value); });
 }
 

@@ -13,6 +13,7 @@
 #include "libpsgd/compress/registry.hpp"
 #include "libpsgd/orthogonalize/method.hpp"
 #include "tools/common/main.hpp"
+#include "tools/psgd-replay/baseline_options.hpp"
 #include "tools/psgd-replay/original_hook.hpp"
 #include "tools/psgd-replay/replay_help.hpp"
 
@@ -82,6 +83,16 @@ void add_compression(Options& options, ReplaySpec& spec) {
       .add("random-seed", "N", integer(power_sgd.random_seed, 0, largest_seed), "seed of NumPy's RandomState")
       .add("compression-stats-logging-frequency", "N", integer(power_sgd.compression_stats_logging_frequency, 0),
            "steps between two statistics lines at --log-level info; 0 means 1");
+}
+
+void add_baselines(Options& options, compress::BaselineOptions& baseline) {
+  options.group("Baselines")
+      .add("fraction", "X", number(baseline.fraction, 0, 1),
+           "top-k, random-k: share of a tensor's elements that is sent")
+      .add("quantization-bits", "N", integer(baseline.quantization_bits, 2, 16),
+           "qsgd: bits of an element, its sign included")
+      .add("quantization-chunk", "N", integer(baseline.quantization_chunk, 0),
+           "qsgd: elements that share a norm; 0: a tensor's all");
 }
 
 void add_computation(Options& options, ReplaySpec& spec) {
@@ -161,6 +172,7 @@ std::optional<ReplayOptions> parse_replay_options(const std::vector<std::string>
   ReplayOptions result;
   Options options({"psgd-replay", "[options] DUMP.h5 [DUMP.h5 ...]", std::string(help_summary), epilogue()});
   add_compression(options, result.spec);
+  add_baselines(options, result.spec.baseline);
   add_computation(options, result.spec);
   add_input(options, result.spec);
   add_results(options, result);
@@ -173,6 +185,7 @@ std::optional<ReplayOptions> parse_replay_options(const std::vector<std::string>
   result.spec.threads = result.common.threads;
   result.spec.given = given_parameters(options);
   if (result.spec.hook == "original") check_original_hook(options, result.spec);
+  check_baseline_options(options, compress::hook(result.spec.hook));
   result.config = options.values();
   result.config_file = options.config_file();
   return result;

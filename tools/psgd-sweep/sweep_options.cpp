@@ -8,6 +8,7 @@
 #include "libpsgd/orthogonalize/method.hpp"
 #include "tools/common/list_settings.hpp"
 #include "tools/common/main.hpp"
+#include "tools/psgd-sweep/network_options.hpp"
 
 namespace psgd::tools::sweep {
 namespace {
@@ -25,25 +26,21 @@ constexpr std::string_view help_results =
     "Results: a table of configurations and the advice on standard output. --json writes one object: schema\n"
     "\"psgd-sweep\", version 1; complete; dump; configurations [{label, config, summary (as psgd-replay's), "
     "judgement,\n"
-    "parameters}]; config: every option; advice {dense_bytes, dense_step_seconds, recommended (an index or null), "
-    "reasons, pytorch, epfml, "
-    "plan}.\n"
-    "--csv writes a row per configuration. An interrupted sweep keeps the configurations that are finished.\n\n"
+    "parameters}]; config: every option; advice {network, dense_bytes, not_finite, dense_step_seconds, recommended "
+    "(an\n"
+    "index or null), reasons, pytorch, epfml, plan}; spectrum (null without --spectrum-every) {every, exact_limit, "
+    "steps,\n"
+    "ranks, definitions, parameters}, spectrum_columns and spectrum_records. A judgement holds bytes_per_step,\n"
+    "step_seconds, break_even_bandwidth (bytes a second, \"any\" or null), break_even_process_ranks {first, last}, and "
+    "the\n"
+    "same for buckets and layers. --csv writes a row per configuration. An interrupted sweep keeps the configurations\n"
+    "that are finished; with --resume the same command goes on where it was, with the same results bit by bit.\n\n"
     "Examples:\n"
     "  psgd-sweep --matrix-approximation-rank 1,2,4,8,16,32 run.h5\n"
-    "  psgd-sweep -r 1,2,4,8 --alpha 5e-6 --bandwidth 3e9 --world-size 64 --byte-budget 2e6 run.h5\n\n";
-
-/// What the network options are read into.
-struct Network {
-  double alpha = 0;
-  double bandwidth = 0;
-  std::string algorithm = "ring";
-  std::int64_t world_size = 0;
-  double forward_seconds = 0;
-  double backward_seconds = 0;
-  double error_budget = 0;
-  double byte_budget = 0;
-};
+    "  psgd-sweep -r 1,2,4,8 --network ethernet-10g --world-size 64 --byte-budget 2e6 run.h5\n"
+    "  psgd-sweep -r 1,2,4 --spectrum-every 4 --spectrum-csv values.csv run.h5\n"
+    "  psgd-sweep -r 1,2,4 --resume sweep.state --json sweep.json long.h5\n"
+    "  psgd-sweep --hook powersgd,top-k,qsgd -r 2 --fraction 0.01,0.1 run.h5\n\n";
 
 template <class Entry>
 std::vector<std::string> names_of(std::span<const Entry> entries, std::vector<std::string> names = {}) {
@@ -96,43 +93,44 @@ void add_input(Options& options, ReplaySpec& base) {
            "most memory for gradients and states; several passes are made where they exceed it", "none");
 }
 
-void add_network(Options& options, Network& network) {
-  options.group("The network and the job, for predicted times (with --bandwidth)")
-      .add("bandwidth", "BYTES/S", number(network.bandwidth, 0), "1 / beta, bytes a second that a link carries",
-           "not given: no times are predicted")
-      .add("alpha", "SECONDS", number(network.alpha, 0), "latency of a message")
-      .add("world-size", "N", integer(network.world_size, 0), "process ranks of the job", "those of the dump")
-      .add("all-reduce", "ring|tree", choice(network.algorithm, {"ring", "tree"}), "algorithm of the collectives")
-      .add("forward-seconds", "SECONDS", number(network.forward_seconds, 0), "computing time of a forward pass")
-      .add("backward-seconds", "SECONDS", number(network.backward_seconds, 0),
-           "computing time of a backward pass, which hides communication");
-  options.group("Budgets")
-      .add("error-budget", "X", number(network.error_budget, 0),
-           "relative error of the whole model that a plan may leave", "none")
-      .add("byte-budget", "BYTES", number(network.byte_budget, 0), "bytes that a process rank may send in a step",
-           "none");
+void add_run(Options& options, psgd::replay::SweepRequest& request, std::string& distribute) {
+  options.group("Long sweeps")
+      .add("resume", "FILE", file(request.resume),
+           "keep in FILE what is done, and go on from there when it exists; a finished one is only judged anew")
+      .add("checkpoint-seconds", "SECONDS", number(request.checkpoint_seconds, 0),
+           "time between two writes of that file; 0: after every step")
+      .add("distribute", "KIND", choice(distribute, {"configurations", "process-ranks"}),
+           "what MPI processes share out: configurations or process-ranks (needs the MPI module; exit code 4 without)");
 }
 
-psgd::replay::AdviceOptions advice_options(const Options& options, const Network& network) {
-  psgd::replay::AdviceOptions advice;
-  if (options.given("error-budget")) advice.error_budget = network.error_budget;
-  if (options.given("byte-budget")) advice.byte_budget = network.byte_budget;
-  if (!options.given("bandwidth")) {
-    for (const char* name : {"alpha", "world-size", "all-reduce", "forward-seconds", "backward-seconds"}) {
-      if (options.given(name))
-        throw Error::usage("--{} needs --bandwidth: without a network no times are predicted", name);
-    }
-    return advice;
+void add_baselines(Options& options, Grid& grid) {
+  options.group("Baselines: each takes a list with commas")
+      .add("fraction", "X,...", numbers(grid.fraction, 0, 1),
+           "top-k, random-k: share of a tensor's elements that is sent", "0.01")
+      .add("quantization-bits", "N,...", integers(grid.quantization_bits, 2, 16),
+           "qsgd: bits of an element, its sign included", "4")
+      .add("quantization-chunk", "N,...", integers(grid.quantization_chunk, 0),
+           "qsgd: elements that share a norm; 0: a tensor's all", "512");
+}
+
+void add_spectrum(Options& options, psgd::replay::SpectrumSpec& spectrum, std::optional<std::filesystem::path>& csv) {
+  options.group("Singular values: how good compression is, against the best possible")
+      .add("spectrum-every", "N", integer(spectrum.every, 0),
+           "analyse the mean gradients and compressed targets of each N-th step, the first included; 0: none")
+      .add("spectrum-values", "N", integer(spectrum.values, 1, 1024), "leading singular values that are reported")
+      .add("exact-limit", "N", integer(spectrum.exact_limit, 1),
+           "matrices whose smaller side is at most N are decomposed exactly, larger ones by a randomized method with "
+           "bounds")
+      .add_switch("suggest-start", spectrum.suggest_start,
+                  "demand a suggestion for start_powerSGD_iter: an error where too few steps are analysed (8)")
+      .add("spectrum-csv", "FILE", file(csv), "write a row per analysed step, parameter and subject as CSV");
+}
+
+void check_spectrum(const Options& options, const psgd::replay::SpectrumSpec& spectrum) {
+  if (spectrum.every > 0) return;
+  for (const char* name : {"spectrum-values", "exact-limit", "suggest-start", "spectrum-csv"}) {
+    if (options.given(name)) throw Error::usage("--{} needs --spectrum-every", name);
   }
-  if (network.bandwidth == 0) throw Error::usage("--bandwidth must be positive");
-  model::Cluster cluster;
-  cluster.network = {network.alpha, 1 / network.bandwidth};
-  cluster.algorithm = model::algorithm_from_string(network.algorithm);
-  cluster.process_ranks = network.world_size;
-  cluster.forward_seconds = network.forward_seconds;
-  cluster.backward_seconds = network.backward_seconds;
-  advice.cluster = cluster;
-  return advice;
 }
 
 }  // namespace
@@ -141,6 +139,8 @@ std::vector<NamedOutput> SweepOptions::outputs() const {
   std::vector<NamedOutput> outputs;
   if (results.json) outputs.push_back({"--json", *results.json});
   if (results.csv) outputs.push_back({"--csv", *results.csv});
+  if (spectrum_csv) outputs.push_back({"--spectrum-csv", *spectrum_csv});
+  if (request.resume) outputs.push_back({"--resume", *request.resume});
   return outputs;
 }
 
@@ -148,12 +148,16 @@ std::optional<SweepOptions> parse_sweep_options(const std::vector<std::string>& 
   SweepOptions result;
   Grid grid;
   ReplaySpec base;
-  Network network;
+  NetworkOptions network;
+  std::string distribute = "configurations";
   Options options({"psgd-sweep", "[options] DUMP.h5 [DUMP.h5 ...]", std::string(summary),
-                   std::string(help_results) + exit_code_help()});
+                   std::string(help_results) + network_help() + exit_code_help()});
   add_grid(options, grid);
+  add_baselines(options, grid);
   add_input(options, base);
-  add_network(options, network);
+  add_spectrum(options, result.request.spectrum, result.spectrum_csv);
+  add_network_options(options, network);
+  add_run(options, result.request, distribute);
   options.group("Results");
   add_result_options(options, result.results, "write a row per configuration as CSV");
   add_common_options(options, result.common);
@@ -163,6 +167,12 @@ std::optional<SweepOptions> parse_sweep_options(const std::vector<std::string>& 
   if (files->empty()) throw Error::usage("no dump was named (see psgd-sweep --help)");
   base.files.assign(files->begin(), files->end());
   base.threads = result.common.threads;
+  check_spectrum(options, result.request.spectrum);
+  if (options.given("checkpoint-seconds") && !result.request.resume)
+    throw Error::usage("--checkpoint-seconds needs --resume");
+  if (result.spectrum_csv && *result.spectrum_csv == "-")
+    throw Error::usage("--spectrum-csv writes to a file, as standard output holds the other results");
+  if (distribute == "process-ranks") result.request.distribute = psgd::replay::Distribute::process_ranks;
   result.configurations = psgd::replay::expand(base, grid);
   result.advice = advice_options(options, network);
   result.config = options.values();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,8 +14,10 @@ namespace psgd::tools::sweep {
 /// What psgd-sweep is asked to do.
 struct SweepOptions {
   std::vector<psgd::replay::ReplaySpec> configurations;
+  psgd::replay::SweepRequest request;
   psgd::replay::AdviceOptions advice;
   ResultOptions results;
+  std::optional<std::filesystem::path> spectrum_csv;
   CommonOptions common;
   report::Json config;  ///< all options as JSON, spelled with underscores
 

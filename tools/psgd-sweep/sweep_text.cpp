@@ -7,6 +7,8 @@
 #include "libpsgd/replay/document.hpp"
 #include "libpsgd/report/quantity.hpp"
 #include "libpsgd/report/text.hpp"
+#include "tools/psgd-sweep/judgement_text.hpp"
+#include "tools/psgd-sweep/spectrum_text.hpp"
 
 namespace psgd::tools::sweep {
 namespace {
@@ -20,7 +22,7 @@ using report::NumberStyle;
 
 std::int64_t count_of(std::size_t size) { return static_cast<std::int64_t>(size); }
 
-void write_head(const SweepResult& sweep, const report::Sink& sink) {
+void write_head(const SweepResult& sweep, const Advice& advice, const report::Sink& sink) {
   report::Facts facts;
   facts.emplace_back("Dump", sweep.dump.files.front().string());
   facts.emplace_back("Replayed", fmt::format("{} on {}, {}, {} with {}",
@@ -32,6 +34,15 @@ void write_head(const SweepResult& sweep, const report::Sink& sink) {
   facts.emplace_back(
       "Work", fmt::format("{} over the dump, {} of state, {} in all", report::plural(count_of(sweep.passes), "pass"),
                           report::bytes_text(sweep.state_bytes), report::seconds_text(sweep.seconds_total)));
+  if (advice.has_network)
+    facts.emplace_back("Network", fmt::format("{}alpha {:.3g} µs, {:.4g} GB/s, {} all-reduce, {}{}",
+                                              advice.network.name.empty() ? "" : advice.network.name + ": ",
+                                              advice.cluster.network.alpha * 1e6, 1e-9 / advice.cluster.network.beta,
+                                              model::to_string(advice.cluster.algorithm),
+                                              report::plural(advice.cluster.process_ranks, "process rank"),
+                                              advice.network.fit_error ? fmt::format(", fitted to within {:.1f} %",
+                                                                                     *advice.network.fit_error * 100)
+                                                                       : ""));
   if (!sweep.complete) facts.emplace_back("Incomplete", "interrupted: only finished configurations are shown");
   report::write_facts(facts, sink);
   sink("\n");
@@ -45,6 +56,7 @@ report::Table configurations(const SweepResult& sweep, const Advice& advice) {
                        {"whole", Align::right, NumberStyle::fixed, 4, "of the whole model"},
                        {"compress", Align::right, NumberStyle::general, 3, "compressing", "ms"},
                        {"step", Align::right, NumberStyle::general, 4, "predicted step", "ms"},
+                       {"bandwidth", Align::right, NumberStyle::general, 3, "pays below", "GB/s"},
                        {"front", Align::left, NumberStyle::general, 4, "on the front"}});
   for (std::size_t i = 0; i < sweep.configurations.size(); ++i) {
     const auto& judged = advice.configurations[i];
@@ -53,42 +65,26 @@ report::Table configurations(const SweepResult& sweep, const Advice& advice) {
     const std::string& label = sweep.configurations[i].label;
     table.add({label.empty() ? std::string("as given") : label, judged.bytes_per_step / 1e3,
                number(advice.dense_bytes / judged.bytes_per_step), number(summary.relative_error.mean),
-               number(judged.relative_error), number(summary.seconds_per_step * 1e3),
-               number(judged.time ? judged.time->with_overlap * 1e3 : std::nan("")), judged.on_front});
+               number(judged.relative_error), number(judged.compress_seconds * 1e3),
+               number(judged.time ? judged.time->with_overlap * 1e3 : std::nan("")),
+               number(judged.break_even_bandwidth.value_or(std::nan("")) * 1e-9), judged.on_front});
   }
   return table;
-}
-
-void write_plan(const SweepResult& sweep, const Advice& advice, const report::Sink& sink) {
-  if (!advice.plan) return;
-  sink(fmt::format(
-      "\nRanks layer by layer: {:.4g} kB a step at a whole-model error of {:.4g}{}\n", advice.plan->bytes / 1e3,
-      advice.plan->relative_error,
-      advice.plan->meets_budget ? "" : " (nobody can meet the budget with the ranks tried: this is the nearest)"));
-  report::Table table({report::text_column("parameter"),
-                       {"rank"},
-                       {"kB"},
-                       {"uncompressed kB"},
-                       {"error", Align::right, NumberStyle::fixed, 4}});
-  for (const auto& layer : advice.plan->layers) {
-    if (!layer.worth_compressing) continue;
-    table.add({sweep.parameters[layer.parameter].name, report::cell_if(layer.rank > 0, layer.rank), layer.bytes / 1e3,
-               layer.dense_bytes / 1e3, layer.relative_error});
-  }
-  report::write_text(table, sink);
-  sink("Parameters not shown are not worth compressing at any rank tried; - means: send it uncompressed.\n");
 }
 
 }  // namespace
 
 void write_sweep_text(const SweepResult& sweep, const Advice& advice, const report::Sink& sink) {
-  write_head(sweep, sink);
+  write_head(sweep, advice, sink);
   report::write_text(configurations(sweep, advice), sink);
+  write_layers(sweep, advice, sink);
   write_plan(sweep, advice, sink);
+  write_spectrum_text(sweep, sink);
   sink("\nAdvice\n");
   for (const std::string& reason : advice.reasons) sink(fmt::format("- {}\n", reason));
-  if (!advice.pytorch.empty())
-    sink(fmt::format("\nPyTorch:        {}\nepfml/powersgd: {}\n", advice.pytorch, advice.epfml));
+  if (!advice.pytorch.empty() || !advice.epfml.empty()) sink("\n");
+  if (!advice.pytorch.empty()) sink(fmt::format("PyTorch:        {}\n", advice.pytorch));
+  if (!advice.epfml.empty()) sink(fmt::format("epfml/powersgd: {}\n", advice.epfml));
   sink(fmt::format("\n{}\n", psgd::replay::open_loop_notice));
 }
 
