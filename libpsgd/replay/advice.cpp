@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "libpsgd/base/error.hpp"
+#include "libpsgd/compress/registry.hpp"
 #include "libpsgd/replay/judgement.hpp"
 #include "libpsgd/replay/layer_plan.hpp"
 #include "libpsgd/replay/paste.hpp"
@@ -29,6 +30,7 @@ std::optional<std::size_t> recommend(const Advice& advice, const AdviceOptions& 
   double best_error = 0;
   for (const JudgedConfiguration& judged : advice.configurations) {
     if (!judged.on_front || !compresses(sweep.configurations[judged.index])) continue;
+    if (judged.bytes_per_step == 0) continue;  // rank 0: a model that hears nothing learns nothing
     if (!keeps_budgets(judged, options) || !gains(judged, advice)) continue;
     if (best && judged.relative_error >= best_error) continue;
     best = judged.index;
@@ -70,6 +72,22 @@ void explain_budgets(Advice& advice, const AdviceOptions& options, const SweepRe
   }
 }
 
+/// Names the configurations whose rank is too high for every shape.
+void explain_idle(Advice& advice, const SweepResult& sweep) {
+  for (const ConfigurationResult& configuration : sweep.configurations) {
+    const ReplaySpec& spec = configuration.resolved.spec;
+    const compress::HookEntry& hook = compress::hook(spec.hook);
+    const bool low_rank = hook.padding == BucketPadding::none && (hook.has_power_sgd_state || hook.knobs.threshold);
+    if (!low_rank || compresses(configuration)) continue;
+    advice.reasons.push_back(
+        fmt::format("{} compresses nothing: at rank {} and min_compression_rate {} no parameter would become small "
+                    "enough, or the start "
+                    "is never reached",
+                    configuration.label.empty() ? "this configuration" : configuration.label,
+                    spec.power_sgd.matrix_approximation_rank, spec.power_sgd.min_compression_rate));
+  }
+}
+
 std::string ranks_text(const model::ProcessRankRange& range) {
   return range.last ? fmt::format("{} to {} process ranks", range.first, *range.last)
                     : fmt::format("{} process ranks and more", range.first);
@@ -98,6 +116,7 @@ void explain(Advice& advice, const AdviceOptions& options, const SweepResult& sw
         fmt::format("{} holds NaN or infinity: errors of the whole model leave it out in those steps, and no rank is "
                     "planned for it",
                     sweep.parameters[parameter].name));
+  explain_idle(advice, sweep);
   explain_budgets(advice, options, sweep);
   if (!advice.recommended) {
     advice.reasons.emplace_back(

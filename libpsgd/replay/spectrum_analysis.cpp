@@ -5,7 +5,8 @@
 namespace psgd::replay {
 namespace {
 
-constexpr double tolerance = 0.1;
+/// Errors of minibatch gradients scatter by about this much from step to step, in the recording under datasets/.
+constexpr double tolerance = 0.25;
 
 /// Rows of the mean gradient of one parameter, in the order of steps.
 std::vector<const SpectrumRow*> gradient_rows(const SpectrumAnalysis& analysis, std::size_t parameter) {
@@ -42,6 +43,16 @@ std::vector<StartSuggestion> suggest_starts(const SpectrumAnalysis& analysis, st
     if (from) suggestions[parameter].step = rows[*from]->step;
   }
   return suggestions;
+}
+
+OverallStart overall_start(std::span<const StartSuggestion> starts) {
+  OverallStart overall;
+  for (const StartSuggestion& start : starts) {
+    if (start.rank == 0) continue;
+    ++(start.step ? overall.settled : overall.unsettled);
+    if (start.step && (!overall.step || *overall.step < *start.step)) overall.step = start.step;
+  }
+  return overall;
 }
 
 }  // namespace psgd::replay

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "libpsgd/metrics/spectrum.hpp"
@@ -55,7 +56,7 @@ struct SpectrumAnalysis {
   std::vector<SpectrumRow> rows;    ///< step by step, parameters in the dump's order, the mean gradient first
 };
 
-/// From which recorded step on a parameter's best possible error stays within a tenth of its final level, at the
+/// From which recorded step on a parameter's best possible error stays within a quarter of its final level, at the
 /// largest rank of the grid that does not make it zero: compression may start there.
 struct StartSuggestion {
   std::optional<std::int64_t> step;  ///< none: too few finite values, or it never settles
@@ -64,6 +65,14 @@ struct StartSuggestion {
 
 /// A suggestion for each of `parameters` parameters. Needs 8 analysed steps for one that is not empty.
 std::vector<StartSuggestion> suggest_starts(const SpectrumAnalysis& analysis, std::size_t parameters);
+
+/// The suggestions taken together.
+struct OverallStart {
+  std::optional<std::int64_t> step;  ///< the latest of those that settle
+  std::size_t settled = 0;           ///< parameters that do
+  std::size_t unsettled = 0;         ///< those that do not, lossless ones left out
+};
+OverallStart overall_start(std::span<const StartSuggestion> starts);
 
 /// Fewest analysed steps that suggest_starts works from.
 inline constexpr std::size_t fewest_steps_for_start = 8;

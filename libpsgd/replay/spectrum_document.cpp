@@ -114,15 +114,22 @@ Json spectrum_json(const SweepResult& sweep) {
   for (std::size_t i = 0; i < sweep.parameters.size(); ++i) {
     const bool finite = std::none_of(analysis.rows.begin(), analysis.rows.end(),
                                      [&](const SpectrumRow& row) { return row.parameter == i && !row.finite; });
-    const StartSuggestion& start = sweep.starts[i];
+    const StartSuggestion& suggestion = sweep.starts[i];
     parameters.push_back({{"parameter", sweep.parameters[i].name},
                           {"finite", finite},
-                          {"start_powerSGD_iter", start.step ? Json(*start.step) : Json(nullptr)},
-                          {"start_rank", start.rank > 0 ? Json(start.rank) : Json(nullptr)}});
+                          {"start_powerSGD_iter", suggestion.step ? Json(*suggestion.step) : Json(nullptr)},
+                          {"start_rank", suggestion.rank > 0 ? Json(suggestion.rank) : Json(nullptr)}});
   }
-  return {{"every", analysis.spec.every}, {"exact_limit", analysis.spec.exact_limit},
-          {"steps", analysis.steps},      {"ranks", analysis.ranks},
-          {"definitions", definitions()}, {"parameters", std::move(parameters)}};
+  const OverallStart start = overall_start(sweep.starts);
+  return {{"every", analysis.spec.every},
+          {"exact_limit", analysis.spec.exact_limit},
+          {"steps", analysis.steps},
+          {"ranks", analysis.ranks},
+          {"start_powerSGD_iter", start.step ? Json(*start.step) : Json(nullptr)},
+          {"settled", start.settled},
+          {"unsettled", start.unsettled},
+          {"definitions", definitions()},
+          {"parameters", std::move(parameters)}};
 }
 
 report::Table spectrum_table(const SweepResult& sweep) {

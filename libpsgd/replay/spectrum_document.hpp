@@ -7,7 +7,8 @@
 namespace psgd::replay {
 
 /// What a sweep with a spectrum says beside its rows: `every`, the `steps` analysed, the `ranks`, what words mean
-/// (`definitions`), and for each of `parameters` whether it was finite and from which step on compression may start.
+/// (`definitions`), from which step on compression may start, and for each of `parameters` whether it was finite and
+/// from which step on compression may start.
 report::Json spectrum_json(const SweepResult& sweep);
 
 /// A row per analysed step, parameter and subject: the mean gradient (`of` is "gradient"), or what a configuration was

@@ -155,6 +155,17 @@ TEST(Advice, LayersBreakEvenWhereTheirTimeOnTheWireIsTheirTimeToCompress) {
   }
 }
 
+TEST(Advice, NamesRanksAboveEveryDimensionAndDoesNotAdviseToSendNothing) {
+  ReplaySpec base;
+  base.files = {std::filesystem::path(PSGD_SOURCE_DIR) / "datasets" / "digits-vit.h5"};
+  base.threads = 2;
+  Grid grid;
+  grid.matrix_approximation_rank = {0, 1000};
+  const Advice advice = advise(run_sweep(expand(base, grid)), {});
+  EXPECT_FALSE(advice.recommended);
+  EXPECT_THAT(advice.reasons, ::testing::Contains(HasSubstr("r=1000 compresses nothing")));
+}
+
 TEST(Advice, ANearestConfigurationIsNamedWhenNoneKeepsABudget) {
   const SweepResult sweep = sweep_of_ranks();
   AdviceOptions options;

@@ -32,7 +32,9 @@ std::string ranks_text(const std::optional<model::ProcessRankRange>& range) {
 
 void write_layers(const SweepResult& sweep, const Advice& advice, const report::Sink& sink) {
   const JudgedConfiguration& judged = advice.configurations[advice.recommended.value_or(0)];
-  if (judged.layers.empty()) return;
+  const auto& parameters = sweep.configurations[judged.index].parameters;
+  // What goes element by element stops paying at the same bandwidth everywhere.
+  if (judged.layers.empty() || parameters[judged.layers.front().parameter].rank == 0) return;
   const std::string& label = sweep.configurations[judged.index].label;
   sink(fmt::format(
       "\nWhere each layer{} stops paying: links faster than this, among {} process ranks, make compressing it "

@@ -110,6 +110,20 @@ void write_not_finite(const SweepResult& sweep, const report::Sink& sink) {
   }
 }
 
+void write_start(const SweepResult& sweep, const report::Sink& sink) {
+  const psgd::replay::OverallStart start = psgd::replay::overall_start(sweep.starts);
+  if (sweep.spectrum->steps.size() < psgd::replay::fewest_steps_for_start) {
+    sink(fmt::format("A start is suggested from {} analysed steps on.\n", psgd::replay::fewest_steps_for_start));
+  } else if (start.step) {
+    sink(fmt::format(
+        "Compression may start at step {}: start_powerSGD_iter={} in the job. {} of {} parameters have settled "
+        "by then; the others scatter to the end.\n",
+        *start.step, *start.step, start.settled, start.settled + start.unsettled));
+  } else {
+    sink("No parameter's best error has settled in these steps: record later ones, or more.\n");
+  }
+}
+
 }  // namespace
 
 void write_spectrum_text(const SweepResult& sweep, const report::Sink& sink) {
@@ -123,8 +137,7 @@ void write_spectrum_text(const SweepResult& sweep, const report::Sink& sink) {
       report::plural(static_cast<std::int64_t>(analysis.steps.size()), "step")));
   report::write_text(gradients(sweep), sink);
   write_not_finite(sweep, sink);
-  if (analysis.steps.size() < psgd::replay::fewest_steps_for_start)
-    sink(fmt::format("A start is suggested from {} analysed steps on.\n", psgd::replay::fewest_steps_for_start));
+  write_start(sweep, sink);
   const report::Table judged = configurations(sweep);
   if (judged.rows() == 0) return;
   sink(
