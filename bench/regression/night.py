@@ -9,7 +9,7 @@ import shlex
 import sys
 import tempfile
 
-from . import accuracy, building, judging, machine, measuring, plot, report
+from . import accuracy, building, judging, machine, measuring, report
 from .errors import BadInput, NotAvailable, UsageError
 from .files import write_whole
 from .google_benchmark import Runner
@@ -207,6 +207,8 @@ class Tonight:
         return 1 if night.regressions() and night.accepted is None else 0
 
     def _draw(self, night):
+        from . import plot  # Matplotlib takes a second to load, and a night that ends early does without
+
         os.makedirs(self._options.output, exist_ok=True)
         lines = self._history.of_machine(night.machine)
         names = []

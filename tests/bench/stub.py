@@ -1,48 +1,58 @@
 """Build folders whose programs only pretend: Google Benchmark's command line and JSON, with times that are drawn, not measured."""
 
 import json
+import math
 import os
+import random
 import stat
-import sys
 
-# Every call of a benchmark draws the next number of a sequence of its own, so that a test finds the same each time.
-PROGRAM = '''#!{python} -IS
-import json, math, os, random, re, sys, time
-settings = json.loads({settings!r})
-flags = dict(a[2:].partition("=")[::2] for a in sys.argv[1:])
-names = [n for n in settings["seconds"] if re.search(flags.get("benchmark_filter", ""), n)]
-if "benchmark_list_tests" in flags:
-    print("\\n".join(names))
-    sys.exit()
-name, = names
-calls = os.path.join({folder!r}, "calls-" + re.sub(r"\\W", "_", name))
-with open(calls, "a") as file:
-    file.write(".")
-    number = file.tell()
-with open(os.path.join({folder!r}, os.pardir, "order"), "a") as file:
-    file.write({folder!r} + " " + name + "\\n")
-if name == settings.get("hangs") and number > 3:
-    open(calls + ".hangs", "w").close()
-    time.sleep(60)
-if name == settings.get("breaks"):
-    sys.exit("out of cheese")
-draw = random.Random(f"{{settings['seed']}} {{name}} {{number}}").gauss(0, settings["noise"])
-seconds = settings["seconds"][name] * math.exp(draw)
-entry = {{"name": name, "run_name": name, "run_type": "iteration", "iterations": 1, "real_time": seconds * 1e3, "cpu_time": seconds * 1e3, "time_unit": "ms"}}
-document = {{"context": {{"host_name": "secret-host"}} | settings.get("context", {{}}), "benchmarks": [entry]}}
-open(flags["benchmark_out"], "w").write(json.dumps(document))
-'''
+CALLS = 400  # numbers drawn beforehand for a benchmark
+
+# In sh, which starts in a millisecond. Each benchmark has a sequence of its own, so that a test finds the same each time.
+PROGRAM = r"""#!/bin/sh
+cd {data} || exit 9
+filter=.
+for flag; do
+  case $flag in
+    --benchmark_list_tests=true) list=yes ;;
+    --benchmark_filter=*) filter=${{flag#*=}} ;;
+    --benchmark_out=*) out=${{flag#*=}} ;;
+  esac
+done
+if [ -n "$list" ]; then grep -E -- "$filter" names; exit 0; fi
+found=$(grep -nE -- "$filter" names)
+number=${{found%%:*}} name=${{found#*:}}
+[ "$name" != '{breaks}' ] || {{ echo out of cheese >&2; exit 1; }}
+echo "{side} $name" >> ../../order
+echo >> calls-$number
+calls=$(wc -l < calls-$number)
+[ "$name" != '{hangs}' ] || [ "$calls" -le 3 ] || {{ : > ../hangs; exec sleep 60; }}
+time=$(sed -n "${{calls}}p" times-$number)
+echo "{{\"context\": {context}, \"benchmarks\": [{{\"name\": \"$name\", \"run_name\": \"$name\", \"run_type\": \"iteration\", \"iterations\": 1,
+  \"real_time\": $time, \"cpu_time\": $time, \"time_unit\": \"ms\"}}]}}" > "$out"
+"""
 
 
-def write_program(path, content):
+def write(path, content):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
         file.write(content)
+
+
+def write_program(path, content):
+    write(path, content)
     os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
 
 
-def write_suite(folder, suite, seconds, seed, noise=0.02, **settings):
-    """bin/bench_SUITE in `folder`, with benchmarks {name: seconds}."""
-    os.makedirs(folder, exist_ok=True)
-    chosen = json.dumps({"seconds": seconds, "seed": seed, "noise": noise} | settings)
-    write_program(os.path.join(folder, "bin", f"bench_{suite}"), PROGRAM.format(python=sys.executable, settings=chosen, folder=folder))
+def write_suite(folder, suite, seconds, seed, noise=0.02, breaks="", hangs="", context=None):
+    """bin/bench_SUITE in `folder`, with benchmarks {name: seconds}: their times in turn, `noise` the standard deviation of their
+    logarithm. The benchmark `breaks` fails; `hangs` does from its fourth time on, and leaves a file FOLDER/hangs."""
+    data = os.path.join(folder, f"data-{suite}")
+    write(os.path.join(data, "names"), "".join(f"{name}\n" for name in seconds))
+    for number, (name, mean) in enumerate(seconds.items(), 1):
+        draw = random.Random(f"{seed} {name}")
+        write(os.path.join(data, f"times-{number}"), "".join(f"{1e3 * mean * math.exp(draw.gauss(0, noise))}\n" for _ in range(CALLS)))
+        write(os.path.join(data, f"calls-{number}"), "")
+    described = json.dumps({"host_name": "secret-host"} | (context or {})).replace('"', '\\"')
+    write_program(os.path.join(folder, "bin", f"bench_{suite}"),
+                  PROGRAM.format(data=data, side=os.path.basename(folder), breaks=breaks, hangs=hangs, context=described))
