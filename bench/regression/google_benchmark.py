@@ -20,16 +20,18 @@ class Runner:
     """Starts programs as each other process of the night: the same environment, processors and scratch folder.
 
     `processors`: how many of those that this process may use, None for all. `min_time`: seconds, as --benchmark_min_time.
+    `mib`: the size of what suites write to read it, PSGD_BENCH_MIB.
     """
 
-    def __init__(self, scratch, min_time, processors=None, timeout=600):
+    def __init__(self, scratch, min_time, mib, processors=None, timeout=600):
         self._scratch = scratch
         self._min_time = min_time
         self._timeout = timeout
         self._processors = None if processors is None else set(sorted(os.sched_getaffinity(0))[:processors])
         # OpenBLAS's two settings would time another BLAS than users have; BENCHMARK_* are Google Benchmark's defaults.
         unwanted = re.compile(r"OPENBLAS_CORETYPE$|OPENBLAS_L2_SIZE$|BENCHMARK_")
-        self.environment = {k: v for k, v in os.environ.items() if not unwanted.match(k)} | {"TMPDIR": scratch}
+        self.environment = {k: v for k, v in os.environ.items() if not unwanted.match(k)}
+        self.environment |= {"TMPDIR": scratch, "PSGD_BENCH_MIB": str(mib)}
 
     def names(self, program, pattern=None):
         """The benchmarks of `program` whose names match the regular expression `pattern`."""

@@ -110,7 +110,7 @@ class Tonight:
         night = report.Night(started, **self._sides, machine=machine.describe(), load=machine.load(), settings=self._settings(),
                              scope=self._scope, rule=rule, accepted=options.accept, notes=self._notes)
         with tempfile.TemporaryDirectory(prefix="psgd-nightly-") as scratch:
-            runner = Runner(scratch, options.benchmark_min_time, options.threads, options.timeout)
+            runner = Runner(scratch, options.benchmark_min_time, options.benchmark_mib, options.threads, options.timeout)
             self._build()
             try:
                 night.accuracy = self._check_accuracy(runner)
@@ -190,7 +190,7 @@ class Tonight:
 
     def _settings(self):
         o = self._options
-        names = ("repetitions", "rerun_pairs", "minimum_effect", "alpha", "benchmark_min_time", "threads", "suites",
+        names = ("repetitions", "rerun_pairs", "minimum_effect", "alpha", "benchmark_min_time", "benchmark_mib", "threads", "suites",
                  "benchmark_filter", "accuracy", "random_seed", "cmake_argument")
         return {name: getattr(o, name) for name in names}
 
@@ -250,7 +250,7 @@ def _update_golden(options, root, say):
         replay = os.path.join(folder, "bin", "psgd-replay")
         if not os.path.exists(replay):
             raise NotAvailable(f"{replay} is missing")
-        rows, failed = accuracy.measure(replay, root, Runner(scratch, options.benchmark_min_time).environment, options.threads)
+        rows, failed = accuracy.measure(replay, root, Runner(scratch, options.benchmark_min_time, options.benchmark_mib).environment, options.threads)
     if failed:
         raise BadInput(f"{failed[0]}; the golden table stays as it was")
     table = os.path.join(root, accuracy.TABLE)

@@ -73,6 +73,7 @@ def parse(arguments):
     how.add_argument("--minimum-effect", metavar="X", type=_number(float, 0, 10), default=0.05, help="relative slowdown that counts (default: 0.05)")
     how.add_argument("--alpha", metavar="P", type=_number(float, 0, 0.5, True), default=0.05, help="level of the corrected test (default: 0.05)")
     how.add_argument("--benchmark-min-time", metavar="SECONDS", type=_number(float, 0, 60, True), default=0.1, help="of one benchmark in one process (default: 0.1)")
+    how.add_argument("--benchmark-mib", metavar="N", type=_number(int, 1, 65536), default=16, help="PSGD_BENCH_MIB of the programs: the size of a step that reader and replay write first (default: 16)")
     how.add_argument("--threads", metavar="N", type=_number(int, 1, os.cpu_count() or 1), help="processors that the programs may use (default: all)")
     how.add_argument("--timeout", metavar="SECONDS", type=_number(float, 1, 86400), default=600, help="after which a benchmark counts as broken (default: 600)")
     how.add_argument("--random-seed", metavar="N", type=int, help="of the order of runs (default: another one each night)")
