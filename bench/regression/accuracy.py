@@ -1,9 +1,10 @@
 """The committed golden table: what each configuration loses on each dump, to notice when a number moves.
 
 bench/accuracy.csv has a row for each dump and configuration. Relative errors are norms of differences over norms of gradients
-already, so that they compare as they are: a row holds while each |new - golden| <= relative * |golden| + absolute, where
-rounding alone, at another SIMD level or with another BLAS, stays well below. Smaller errors are a change as well:
-`bench/nightly --update-golden` takes them over, for a commit that says why.
+already, so that they compare as they are: a row holds while each |new - golden| <= relative * |golden| + absolute. Rounding alone
+stays well below: between the SIMD levels, scalar code with another of OpenBLAS's kernels included, all rows differed by at most 6e-7 of
+a float32 error and 1.7e-14 of a float64 one. Smaller errors are a change as well: `bench/nightly --update-golden` takes them
+over, for a commit that says why.
 """
 
 import csv
@@ -49,7 +50,7 @@ class Tolerance:
     absolute: float
 
 
-TOLERANCES = {"float32": Tolerance(1e-4, 1e-6), "float64": Tolerance(1e-9, 1e-14)}
+TOLERANCES = {"float32": Tolerance(2e-5, 1e-6), "float64": Tolerance(1e-11, 1e-14)}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -39,7 +39,7 @@ class Builder:
         if self.is_built(commit):
             self._say(f"{commit[:12]} is built")
             return folder
-        with self._repository.worktree(commit, self.checkout(commit)) as source:
+        with self._repository.worktree(commit, self.checkout) as source:
             self._build(source, folder, commit[:12])
         write_whole(os.path.join(folder, STAMP), json.dumps(self._wanted()))
         return folder
@@ -50,9 +50,11 @@ class Builder:
         self._build(root, folder, "tree")
         return folder
 
-    def checkout(self, commit):
-        """Where `commit` is checked out while it is needed. Always the same place: paths in a build must not differ."""
-        return os.path.join(self._cache, "checkouts", commit[:12])
+    @property
+    def checkout(self):
+        """Where a commit is checked out while it is needed. The same place for all: the paths that a compiler writes into programs are
+        then the same on both sides, and ccache finds what the other side compiled."""
+        return os.path.join(self._cache, "checkout")
 
     def forget_all_but(self, commits):
         """Removes the builds of other commits."""

@@ -154,7 +154,7 @@ class Tonight:
         if self._repository is None or self._is_tree:
             return contextlib.nullcontext(self._root)
         commit = self._sides["current"]["commit"]
-        return self._repository.worktree(commit, self._builder.checkout(commit))
+        return self._repository.worktree(commit, self._builder.checkout)
 
     def _measure(self, runner, night):
         options = self._options

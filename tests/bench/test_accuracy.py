@@ -25,11 +25,11 @@ class Comparison(unittest.TestCase):
         return [str(d) for d in accuracy.compare(table(golden), table(new))]
 
     def test_rounding_is_no_change(self):
-        for dtype, change in (("float32", 1e-5), ("float64", 1e-10)):
+        for dtype, change in (("float32", 1e-6), ("float64", 1e-12)):
             self.assertEqual(self.deviations(row(dtype), row(dtype, 0.5 * (1 + change))), [])
 
     def test_more_than_rounding_is_one_in_either_direction(self):
-        for dtype, change in (("float32", 3e-4), ("float64", 3e-9)):
+        for dtype, change in (("float32", 3e-5), ("float64", 3e-11)):
             for sign in (1, -1):
                 found = self.deviations(row(dtype), row(dtype, 0.5 * (1 + sign * change)))
                 self.assertEqual(len(found), 1)
