@@ -31,7 +31,8 @@ class Builder:
         return os.path.join(self._cache, "builds", f"{commit[:12]}-{self._key}")
 
     def is_built(self, commit):
-        return self._wanted() == self._stamp(self.folder(commit))
+        suites = self._stamp(self.folder(commit))
+        return suites is not None and (not suites or bool(self._suites) and set(self._suites) <= set(suites))
 
     def build_commit(self, commit):
         """The build folder of `commit`, from the cache where it lies there."""
@@ -41,7 +42,7 @@ class Builder:
             return folder
         with self._repository.worktree(commit, self.checkout) as source:
             self._build(source, folder, commit[:12])
-        write_whole(os.path.join(folder, STAMP), json.dumps(self._wanted()))
+        write_whole(os.path.join(folder, STAMP), json.dumps({"suites": sorted(self._suites)}))
         return folder
 
     def build_tree(self, root):
@@ -71,14 +72,12 @@ class Builder:
             compiler = subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout
         return hashlib.sha256("\n".join([compiler, *self._arguments]).encode()).hexdigest()[:8]
 
-    def _wanted(self):
-        return {"suites": sorted(self._suites)}
-
     @staticmethod
     def _stamp(folder):
+        """The suites that a finished build was asked for, [] for all; None where none was finished."""
         try:
             with open(os.path.join(folder, STAMP), encoding="utf-8") as file:
-                return json.load(file)
+                return json.load(file)["suites"]
         except (OSError, ValueError):
             return None
 

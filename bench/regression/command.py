@@ -6,7 +6,7 @@ import signal
 import sys
 
 from . import options as command_line
-from .errors import Failure, NotAvailable
+from .errors import BadInput, Failure, NotAvailable
 
 PACKAGES = ("numpy", "scipy", "matplotlib")
 INTERRUPTED = 130
@@ -22,6 +22,9 @@ def main(arguments):
     except Failure as error:
         print(f"nightly: error: {error}", file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        print(f"nightly: error: {error.filename or 'input or output'}: {error.strerror or error}", file=sys.stderr)
+        return BadInput.exit_code
     except KeyboardInterrupt:
         print("nightly: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -116,7 +116,6 @@ def judge_interrupted(samples, repetitions, rule):
 def _verdict(screen, rerun, adjusted_p, faster, rule):
     broken = screen.broken or (rerun.broken if rerun else "")
     if broken:
-        # The order within a pair is random: what fails on the baseline may have failed there only.
         return Verdict("failing" if broken.startswith("baseline") else "broken", reason=broken)
     first = compare(screen)
     if rerun is None:

@@ -21,7 +21,8 @@ class Benchmark:
 
 @dataclasses.dataclass
 class Samples:
-    """Seconds of an iteration, one each round and side. `broken` says why there are no more."""
+    """Seconds of an iteration, one each round and side. `broken` says why there are no more: "baseline, …"
+    where the baseline fails, whether or not the current side does, else "current, …"."""
 
     baseline: list = dataclasses.field(default_factory=list)
     current: list = dataclasses.field(default_factory=list)
@@ -51,13 +52,15 @@ def interleave(runner, folders, benchmarks, rounds, random, samples, on_round):
 
 
 def _run_pair(runner, folders, benchmark, random, samples):
-    pair = {}
+    pair, broken = {}, {}
     for side in random.sample(SIDES, 2):
         program = building.program(folders[side], benchmark.suite)
         try:
             pair[side] = runner.seconds(program, benchmark.name)
         except Broken as error:
-            samples.broken = f"{side}, {os.path.basename(program)}: {error}"
-            return
+            broken[side] = f"{side}, {os.path.basename(program)}: {error}"
+    if broken:
+        samples.broken = broken.get("baseline") or broken["current"]
+        return
     samples.baseline.append(pair["baseline"])
     samples.current.append(pair["current"])

@@ -45,7 +45,7 @@ class Tonight:
         self._repository = self._builder = None
         if options.builds:
             self._folders = dict(zip(measuring.SIDES, (building.existing(folder) for folder in options.builds)))
-            self._sides = {side: {"commit": folder, "subject": None} for side, folder in self._folders.items()}
+            self._sides = {side: {"commit": folder, "label": folder, "subject": None} for side, folder in self._folders.items()}
         else:
             self._repository = Repository(root)
             self._builder = _builder(self._repository, options, say)
@@ -79,8 +79,11 @@ class Tonight:
             self._notes.append("The tree was measured with its changes; the history stays as it was.")
         elif baseline == current:
             self._notes.append("Both sides are the same commit: what is found is noise.")
-        return {"baseline": {"commit": baseline, "subject": repository.subject(baseline)},
-                "current": {"commit": current + ("-tree" if self._is_tree else ""), "subject": repository.subject(current)}}
+        sides = {side: {"commit": commit, "label": commit[:12], "subject": repository.subject(commit)}
+                 for side, commit in (("baseline", baseline), ("current", current))}
+        if self._is_tree:
+            sides["current"]["label"] += " and changes"
+        return sides
 
     def plan(self):
         """What --dry-run prints."""

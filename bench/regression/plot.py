@@ -25,7 +25,7 @@ def draw_suite(path, suite, lines):
     columns = min(COLUMNS, len(series))
     rows = math.ceil(len(series) / columns)
     figure, panels = plt.subplots(rows, columns, figsize=(4.2 * columns, 2.4 * rows + 0.5), squeeze=False, layout="constrained")
-    figure.suptitle(f"{suite}: median time of an iteration, night by night", fontsize=11)
+    figure.suptitle(f"{suite}: median time of an iteration. Dot: the night's commit (red: a regression); ring: the last good one, measured beside it", fontsize=9)
     for panel, (name, nights) in zip(panels.flat, series.items()):
         _draw_benchmark(panel, name, nights[-NIGHTS:])
     for panel in panels.flat[len(series):]:
@@ -44,10 +44,11 @@ def _draw_benchmark(panel, name, nights):
     panel.plot(when, [b / scale for b in baseline], "o", color="0.6", markerfacecolor="none", markersize=4)
     panel.plot(when, [c / scale for c in current], "-", color="tab:blue", linewidth=1)
     panel.scatter(when, [c / scale for c in current], s=12, color=["tab:red" if r else "tab:blue" for r in red], zorder=3)
-    panel.set_ylim(bottom=0, top=1.25 * max(current + baseline) / scale)
+    panel.set_ylim(0.85 * min(current + baseline) / scale, 1.1 * max(current + baseline) / scale)
     panel.set_title(name if len(name) <= 48 else name[:47] + "…", fontsize=7)
     panel.set_ylabel(unit, fontsize=7)
     panel.tick_params(labelsize=6)
     locator = dates.AutoDateLocator(maxticks=5)
     panel.xaxis.set_major_locator(locator)
     panel.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+    panel.xaxis.get_offset_text().set_size(6)

@@ -22,8 +22,8 @@ MEANINGS = {
 
 @dataclasses.dataclass
 class Night:
-    """Everything that a night found. `verdicts` {Benchmark: Verdict}; `samples`, `reruns` {Benchmark: Samples}; `baseline`, `current`
-    and `tables`: what was compared, {commit, subject, …}; `accuracy`: None where it was not looked at, else its Deviations."""
+    """Everything that a night found. `verdicts` {Benchmark: Verdict}; `samples`, `reruns` {Benchmark: Samples}; `baseline`, `current`:
+    what was compared, {commit, label, subject}; `accuracy`: None where it was not looked at, else its Deviations."""
 
     started: str
     baseline: dict
@@ -169,7 +169,8 @@ def _accuracy(night):
 
 
 def _commit(side):
-    return f"`{side['commit'][:12]}` ({_escape(side['subject'])})" if side.get("subject") else f"`{side['commit'][:12]}`"
+    subject = f" ({_escape(side['subject'])})" if side["subject"] else ""
+    return f"`{side['label']}`{subject}"
 
 
 def _escape(text):

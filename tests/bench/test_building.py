@@ -70,7 +70,7 @@ class Commits(unittest.TestCase):
         os.unlink(program(folder, "one"))
         self.assertEqual(builder.build_commit(self.first), folder)
         self.assertEqual(find_suites(folder), ["two"])  # nothing was built again
-        self.assertFalse(self.builder(["two"]).is_built(self.first))
+        self.assertTrue(self.builder(["two"]).is_built(self.first))
         self.assertNotEqual(self.builder([], "-DX=1").folder(self.first), folder)
         builder.build_commit(self.second)
         builder.forget_all_but([self.second])
@@ -78,6 +78,8 @@ class Commits(unittest.TestCase):
 
     def test_only_the_suites_asked_for(self):
         self.assertEqual(find_suites(self.builder(["two"]).build_commit(self.first)), ["two"])
+        self.assertFalse(self.builder().is_built(self.first) or self.builder(["one", "two"]).is_built(self.first))
+        self.assertEqual(find_suites(self.builder().build_commit(self.first)), ["one", "two"])
 
     def test_the_tree_as_it_is(self):
         self.write("program", "#!/bin/sh\necho changed\n")

@@ -12,8 +12,12 @@ SLOWER = Verdict("regression", SLOW.screen, Comparison(30, 2.5, 5.0, 2.0, 1e-9, 
 STEADY = Verdict("unchanged", Comparison(9, 5e-9, 5e-9, 1.0, 0.5, 0.06))
 
 
+def side(letter, subject):
+    return {"commit": letter * 40, "label": letter * 12, "subject": subject}
+
+
 def night(verdicts=None, **other):
-    return report.Night("2024-05-01T02:30:00Z", {"commit": "a" * 40, "subject": "base"}, {"commit": "b" * 40, "subject": "kernels: <faster> | neater"},
+    return report.Night("2024-05-01T02:30:00Z", side("a", "base"), side("b", "kernels: <faster> | neater"),
                         {"processor": "x", "processors": 2, "memory_gib": 8, "system": "Linux"}, 0.1, {}, "", Rule(),
                         verdicts=verdicts or {}, **other)
 
