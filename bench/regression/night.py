@@ -1,4 +1,4 @@
-"""A night from its options to its exit code: what is compared, measured, judged and written."""
+"""A night from its options to its exit code: what is measured, judged and written."""
 
 import contextlib
 import datetime
@@ -15,6 +15,10 @@ from .files import write_whole
 from .google_benchmark import Runner
 from .history import History
 from .repository import Repository
+from .sides import Commits, Folders, builder
+
+SETTINGS = ("repetitions", "rerun_pairs", "minimum_effect", "alpha", "benchmark_min_time", "benchmark_mib", "threads", "suites",
+            "benchmark_filter", "accuracy", "random_seed", "cmake_argument")
 
 
 def run(options, root):
@@ -33,88 +37,40 @@ def run(options, root):
 
 
 class Tonight:
-    """The two sides that a night compares, and what it does with them."""
-
     def __init__(self, options, root, say):
         self._options = options
-        self._root = root
         self._say = say
-        self._notes = []
         self._history = History.load(options.history)
         self._random = random.Random(options.random_seed)
-        self._repository = self._builder = None
-        if options.builds:
-            self._folders = dict(zip(measuring.SIDES, (building.existing(folder) for folder in options.builds)))
-            self._sides = {side: {"commit": folder, "label": folder, "subject": None} for side, folder in self._folders.items()}
-        else:
-            self._repository = Repository(root)
-            self._builder = _builder(self._repository, options, say)
-            self._sides = self._choose_commits()
-
-    @property
-    def _is_tree(self):
-        return self._options.current == "tree"
-
-    @property
-    def _scope(self):
-        """Which benchmarks this night measures: "" for all."""
-        suites = f"suites {','.join(self._options.suites)}" if self._options.suites else ""
-        chosen = f"filter {self._options.benchmark_filter}" if self._options.benchmark_filter else ""
-        return " ".join(filter(None, (suites, chosen)))
-
-    def _choose_commits(self):
-        repository, options = self._repository, self._options
-        current = repository.commit("HEAD" if self._is_tree else options.current)
-        if options.baseline == "auto":
-            good = next(filter(repository.find, self._history.good_commits(self._scope)), None)
-            baseline = good or (not self._is_tree and repository.find(f"{current}^")) or current
-            if good is None:
-                what = "HEAD" if self._is_tree else "the commit itself" if baseline == current else "its parent"
-                self._notes.append(f"The history knows no good commit of these benchmarks: compared with {what}.")
-        else:
-            baseline = repository.commit(options.baseline)
-        if not self._is_tree and options.current == "HEAD" and repository.is_modified():
-            self._notes.append("The tree has changes that are not committed; HEAD was measured, without them (--current tree).")
-        if self._is_tree:
-            self._notes.append("The tree was measured with its changes; the history stays as it was.")
-        elif baseline == current:
-            self._notes.append("Both sides are the same commit: what is found is noise.")
-        sides = {side: {"commit": commit, "label": commit[:12], "subject": repository.subject(commit)}
-                 for side, commit in (("baseline", baseline), ("current", current))}
-        if self._is_tree:
-            sides["current"]["label"] += " and changes"
-        return sides
+        self._scope = _scope(options)
+        self._sides = (Folders(root, options.builds) if options.builds else
+                       Commits(root, options, self._history, self._scope, say))
+        self._notes = self._sides.notes
 
     def plan(self):
         """What --dry-run prints."""
         options = self._options
-        for side in measuring.SIDES:
-            built = ""
-            if self._builder is not None:
-                tree = side == "current" and self._is_tree
-                built = ", to be built" if tree or not self._builder.is_built(self._sides[side]["commit"]) else ", built already"
-            yield f"{side:9} {self._sides[side]['commit']} {self._sides[side]['subject'] or ''}{built}"
-        yield f"suites    {', '.join(options.suites) or 'all'}{f', benchmarks matching {options.benchmark_filter}' if options.benchmark_filter else ''}"
-        yield f"rounds    {options.repetitions}, then {options.rerun_pairs} pairs of each suspect, {options.benchmark_min_time:g} s a run at least"
+        for side, described in self._sides.described.items():
+            yield f"{side:9} {described['commit']} {described['subject'] or ''}{self._sides.state(side)}"
+        yield f"measured  {self._scope or 'all suites'}"
+        yield (f"rounds    {options.repetitions}, then {options.rerun_pairs} pairs of each suspect; "
+               f"a run takes at least {options.benchmark_min_time:g} s")
         yield f"accuracy  {options.accuracy}"
         yield f"output    {options.output}"
-        state = "its last line is cut off: would be kept aside, " if self._history.is_cut else ""
-        yield f"history   {options.history} ({state}{len(self._history.lines)} lines)"
+        cut = "its last line is cut off: would be kept aside, " if self._history.is_cut else ""
+        yield f"history   {options.history} ({cut}{len(self._history.lines)} lines)"
         yield from (f"note      {note}" for note in self._notes)
 
     def run(self):
         options = self._options
-        aside = self._history.set_aside()
-        if aside:
-            self._notes.append(f"The history's last line was cut off: kept aside as {aside}, {len(self._history.lines)} whole lines carried over.")
-            print(f"nightly: warning: {self._notes[-1]}", file=sys.stderr)
+        self._set_history_aside()
         started = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        rule = judging.Rule(options.minimum_effect, options.alpha)
-        night = report.Night(started, **self._sides, machine=machine.describe(), load=machine.load(), settings=self._settings(),
-                             scope=self._scope, rule=rule, accepted=options.accept, notes=self._notes)
+        night = report.Night(started, **self._sides.described, machine=machine.describe(), load=machine.load(),
+                             settings={name: getattr(options, name) for name in SETTINGS}, scope=self._scope,
+                             rule=judging.Rule(options.minimum_effect, options.alpha), accepted=options.accept, notes=self._notes)
+        self._sides.build(only_current=options.accuracy == "only")
         with tempfile.TemporaryDirectory(prefix="psgd-nightly-") as scratch:
             runner = Runner(scratch, options.benchmark_min_time, options.benchmark_mib, options.threads, options.timeout)
-            self._build()
             try:
                 night.accuracy = self._check_accuracy(runner)
                 if options.accuracy != "only":
@@ -123,23 +79,19 @@ class Tonight:
                 night.complete = False
         return self._finish(night)
 
-    def _build(self):
-        if self._builder is None:
-            return
-        commits = [self._sides[side]["commit"] for side in measuring.SIDES]
-        os.makedirs(self._options.cache, exist_ok=True)
-        current = self._builder.build_tree(self._root) if self._is_tree else self._builder.build_commit(commits[1])
-        only = self._options.accuracy == "only"
-        self._folders = {"baseline": current if only else self._builder.build_commit(commits[0]), "current": current}
-        if not only:
-            self._builder.forget_all_but(commits)
+    def _set_history_aside(self):
+        aside = self._history.set_aside()
+        if aside:
+            self._notes.append(f"The history's last line was cut off: kept aside as {aside}, "
+                               f"{len(self._history.lines)} whole lines carried over.")
+            print(f"nightly: warning: {self._notes[-1]}", file=sys.stderr)
 
     def _check_accuracy(self, runner):
         """Deviations from the golden table of the current side; None when they are not looked for, with a note unless asked for."""
         if self._options.accuracy == "off":
             return None
-        replay = os.path.join(self._folders["current"], "bin", "psgd-replay")
-        with self._current_source() as source:
+        replay = os.path.join(self._sides.folders["current"], "bin", "psgd-replay")
+        with self._sides.source() as source:
             table = os.path.join(source, accuracy.TABLE)
             missing = [path for path in (replay, table) if not os.path.exists(path)]
             if missing and self._options.accuracy == "only":
@@ -153,19 +105,13 @@ class Tonight:
             known = {(d.dump, d.configuration) for d in failed}
             return failed + accuracy.compare({k: row for k, row in golden.items() if k not in known}, rows)
 
-    def _current_source(self):
-        if self._repository is None or self._is_tree:
-            return contextlib.nullcontext(self._root)
-        commit = self._sides["current"]["commit"]
-        return self._repository.worktree(commit, self._builder.checkout)
-
     def _measure(self, runner, night):
         options = self._options
         both, only = self._benchmarks(runner)
         night.verdicts |= {b: judging.Verdict("new" if side == "current" else "gone") for b, side in only.items()}
         if not both:
-            missing = "no benchmark" + (f" of {self._scope}" if self._scope else "")
-            raise (UsageError if self._scope else NotAvailable)(f"{missing} is in both builds")
+            kind = UsageError if self._scope else NotAvailable
+            raise kind(f"no benchmark{f' of {self._scope}' if self._scope else ''} is in both builds")
         self._say(f"{len(both)} benchmarks, {options.repetitions} rounds")
         try:
             self._interleave(runner, both, options.repetitions, night.samples, "round")
@@ -178,28 +124,22 @@ class Tonight:
             raise
         night.verdicts |= judging.judge(night.samples, night.reruns, night.rule)
 
+    def _benchmarks(self, runner):
+        """The benchmarks that both sides have, and {Benchmark: side} of the others."""
+        found = {side: measuring.list_benchmarks(runner, folder, self._options.suites, self._options.benchmark_filter)
+                 for side, folder in self._sides.folders.items()}
+        both = [b for b in found["current"] if b in set(found["baseline"])]
+        return both, {b: side for side, some in found.items() for b in some if b not in set(both)}
+
     def _interleave(self, runner, benchmarks, rounds, samples, what):
         def tell(done, of, left):
             self._say(f"{what} {done} of {of}, {left / 60:.1f} minutes left")
 
-        measuring.interleave(runner, self._folders, benchmarks, rounds, self._random, samples, tell)
-
-    def _benchmarks(self, runner):
-        """The benchmarks that both sides have, and {Benchmark: side} of the others."""
-        found = {side: measuring.list_benchmarks(runner, folder, self._options.suites, self._options.benchmark_filter)
-                 for side, folder in self._folders.items()}
-        both = [b for b in found["current"] if b in set(found["baseline"])]
-        return both, {b: side for side, some in found.items() for b in some if b not in set(both)}
-
-    def _settings(self):
-        o = self._options
-        names = ("repetitions", "rerun_pairs", "minimum_effect", "alpha", "benchmark_min_time", "benchmark_mib", "threads", "suites",
-                 "benchmark_filter", "accuracy", "random_seed", "cmake_argument")
-        return {name: getattr(o, name) for name in names}
+        measuring.interleave(runner, self._sides.folders, benchmarks, rounds, self._random, samples, tell)
 
     def _finish(self, night):
         output = self._options.output
-        if night.complete and self._builder is not None and not self._is_tree:
+        if night.complete and self._sides.is_night:
             self._history.append(list(report.history_lines(night)))
             night.plots = self._draw(night)
         report.write_json(os.path.join(output, "nightly.json"), night)
@@ -222,6 +162,13 @@ class Tonight:
         return names
 
 
+def _scope(options):
+    """Which benchmarks are measured: "" for all."""
+    suites = f"suites {','.join(options.suites)}" if options.suites else ""
+    chosen = f"filter {options.benchmark_filter}" if options.benchmark_filter else ""
+    return " ".join(filter(None, (suites, chosen)))
+
+
 def _tell(night, output):
     print(report.headline(night))
     for line in night.regressions():
@@ -229,10 +176,6 @@ def _tell(night, output):
     for note in night.notes:
         print(f"note: {note}")
     print(f"Benchmarks: {report.counts(night)}. More in {shlex.quote(os.path.join(output, 'summary.md'))}")
-
-
-def _builder(repository, options, say):
-    return building.Builder(repository, options.cache, options.suites, options.cmake_argument, options.jobs, options.output, say)
 
 
 @contextlib.contextmanager
@@ -249,16 +192,17 @@ def _alone(cache):
 
 def _update_golden(options, root, say):
     with _alone(options.cache), tempfile.TemporaryDirectory(prefix="psgd-nightly-") as scratch:
-        folder = building.existing(options.builds[1]) if options.builds else _builder(Repository(root), options, say).build_tree(root)
+        folder = building.existing(options.builds[1]) if options.builds else builder(Repository(root), options, say).build_tree(root)
         replay = os.path.join(folder, "bin", "psgd-replay")
         if not os.path.exists(replay):
             raise NotAvailable(f"{replay} is missing")
-        rows, failed = accuracy.measure(replay, root, Runner(scratch, options.benchmark_min_time, options.benchmark_mib).environment, options.threads)
+        runner = Runner(scratch, options.benchmark_min_time, options.benchmark_mib)
+        rows, failed = accuracy.measure(replay, root, runner.environment, options.threads)
     if failed:
         raise BadInput(f"{failed[0]}; the golden table stays as it was")
     table = os.path.join(root, accuracy.TABLE)
     changes = accuracy.compare(accuracy.read(table), rows) if os.path.exists(table) else []
     write_whole(table, accuracy.render(rows))
-    print("\n".join(f"changed: {change}" for change in changes))
+    print("".join(f"changed: {change}\n" for change in changes), end="")
     print(f"{table}: {len(rows)} rows written, {len(changes)} numbers beyond their tolerance")
     return 0

@@ -58,24 +58,37 @@ def parse(arguments):
                     epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
 
     what = parser.add_argument_group("What is compared")
-    what.add_argument("--baseline", metavar="REV|auto", default="auto", help="the commit to be no slower than; auto: the last good one of the history (default)")
-    what.add_argument("--current", metavar="REV|tree", default="HEAD", help="the commit to judge; tree: the files as they are now (default: HEAD)")
-    what.add_argument("--builds", metavar=("BASELINE", "CURRENT"), nargs=2, help="compare two build folders instead; nothing is built, nothing goes into the history")
+    what.add_argument("--baseline", metavar="REV|auto", default="auto",
+                      help="the commit to be no slower than; auto: the last good one of the history (default)")
+    what.add_argument("--current", metavar="REV|tree", default="HEAD",
+                      help="the commit to judge; tree: the files as they are now (default: HEAD)")
+    what.add_argument("--builds", metavar=("BASELINE", "CURRENT"), nargs=2,
+                      help="compare two build folders instead; nothing is built, nothing goes into the history")
     what.add_argument("--suites", metavar="NAME,…", type=_names, default=[], help="the programs bin/bench_NAME to run (default: all)")
     what.add_argument("--benchmark-filter", metavar="REGEX", help="only benchmarks whose name matches")
-    what.add_argument("--accuracy", choices=("on", "off", "only"), default="on", help="compare with the golden table; only: nothing else (default: on)")
+    what.add_argument("--accuracy", choices=("on", "off", "only"), default="on",
+                      help="compare with the golden table; only: nothing else (default: on)")
     what.add_argument("--accept", metavar="REASON", help="name regressions, but exit 0 and take this commit as good")
-    what.add_argument("--update-golden", action="store_true", help="write bench/accuracy.csv anew from the tree, or the second of --builds, and stop")
+    what.add_argument("--update-golden", action="store_true",
+                      help="write bench/accuracy.csv anew from the tree, or the second of --builds, and stop")
 
     how = parser.add_argument_group("How it is measured and judged")
-    how.add_argument("--repetitions", metavar="N", type=_number(int, 9, 1000), default=9, help="rounds of the first stage, at least 9 (default: 9)")
-    how.add_argument("--rerun-pairs", metavar="N", type=_number(int, 9, 1000), default=30, help="fresh pairs for a suspect, at least 9 (default: 30)")
-    how.add_argument("--minimum-effect", metavar="X", type=_number(float, 0, 10), default=0.05, help="relative slowdown that counts (default: 0.05)")
-    how.add_argument("--alpha", metavar="P", type=_number(float, 0, 0.5, True), default=0.05, help="level of the corrected test (default: 0.05)")
-    how.add_argument("--benchmark-min-time", metavar="SECONDS", type=_number(float, 0, 60, True), default=0.1, help="of one benchmark in one process (default: 0.1)")
-    how.add_argument("--benchmark-mib", metavar="N", type=_number(int, 1, 65536), default=16, help="PSGD_BENCH_MIB of the programs: the size of a step that reader and replay write first (default: 16)")
-    how.add_argument("--threads", metavar="N", type=_number(int, 1, os.cpu_count() or 1), help="processors that the programs may use (default: all)")
-    how.add_argument("--timeout", metavar="SECONDS", type=_number(float, 1, 86400), default=600, help="after which a benchmark counts as broken (default: 600)")
+    how.add_argument("--repetitions", metavar="N", type=_number(int, 9, 1000), default=9,
+                     help="rounds of the first stage, at least 9 (default: 9)")
+    how.add_argument("--rerun-pairs", metavar="N", type=_number(int, 9, 1000), default=30,
+                     help="fresh pairs for a suspect, at least 9 (default: 30)")
+    how.add_argument("--minimum-effect", metavar="X", type=_number(float, 0, 10), default=0.05,
+                     help="relative slowdown that counts (default: 0.05)")
+    how.add_argument("--alpha", metavar="P", type=_number(float, 0, 0.5, True), default=0.05,
+                     help="level of the corrected test (default: 0.05)")
+    how.add_argument("--benchmark-min-time", metavar="SECONDS", type=_number(float, 0, 60, True), default=0.1,
+                     help="of one benchmark in one process (default: 0.1)")
+    how.add_argument("--benchmark-mib", metavar="N", type=_number(int, 1, 65536), default=16,
+                     help="PSGD_BENCH_MIB of the programs: the size of a step that reader and replay write first (default: 16)")
+    how.add_argument("--threads", metavar="N", type=_number(int, 1, os.cpu_count() or 1),
+                     help="processors that the programs may use (default: all)")
+    how.add_argument("--timeout", metavar="SECONDS", type=_number(float, 1, 86400), default=600,
+                     help="after which a benchmark counts as broken (default: 600)")
     how.add_argument("--random-seed", metavar="N", type=int, help="of the order of runs (default: another one each night)")
 
     building = parser.add_argument_group("Building")
@@ -85,7 +98,8 @@ def parse(arguments):
 
     results = parser.add_argument_group("Results")
     results.add_argument("--output", metavar="DIR", default=os.path.join(state, "results"), help=f"(default: {state}/results)")
-    results.add_argument("--history", metavar="FILE", default=os.path.join(state, "history.jsonl"), help=f"(default: {state}/history.jsonl)")
+    results.add_argument("--history", metavar="FILE", default=os.path.join(state, "history.jsonl"),
+                         help=f"(default: {state}/history.jsonl)")
     results.add_argument("--dry-run", action="store_true", help="say what would be compared, and stop")
     results.add_argument("--quiet", action="store_true", help="no progress on standard error")
 

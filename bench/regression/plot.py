@@ -25,7 +25,8 @@ def draw_suite(path, suite, lines):
     columns = min(COLUMNS, len(series))
     rows = math.ceil(len(series) / columns)
     figure, panels = plt.subplots(rows, columns, figsize=(4.2 * columns, 2.4 * rows + 0.5), squeeze=False, layout="constrained")
-    figure.suptitle(f"{suite}: median time of an iteration. Dot: the night's commit (red: a regression); ring: the last good one, measured beside it", fontsize=9)
+    meaning = "dot: the night's commit (red: a regression); ring: the last good one, measured beside it"
+    figure.suptitle(f"{suite}: median time of an iteration; {meaning}", fontsize=9)
     for panel, (name, nights) in zip(panels.flat, series.items()):
         _draw_benchmark(panel, name, nights[-NIGHTS:])
     for panel in panels.flat[len(series):]:

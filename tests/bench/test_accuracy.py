@@ -96,7 +96,8 @@ class Files(unittest.TestCase):
                     "summary": {"relative_error": {"mean": 0.5, "max": 1.0}, "relative_error_whole_model": {"mean": 0.25, "max": None},
                                 "compression_stats": [2.0, 200, 100]}}
         expected = ["--threads", "2", "--quiet", "--json", "-", "-r", "1"]
-        rows, failed = self.measure(f"assert sys.argv[1:-1] == {expected} and sys.argv[-1].startswith('/root/'), sys.argv\nprint({json.dumps(document)!r})")
+        check = f"assert sys.argv[1:-1] == {expected} and sys.argv[-1].startswith('/root/'), sys.argv"
+        rows, failed = self.measure(f"{check}\nprint({json.dumps(document)!r})")
         self.assertEqual(failed, [])
         self.assertEqual(rows[accuracy.DUMPS[0], "r1"], row("float64", dump=accuracy.DUMPS[0], relative_error_max=1.0, whole_model_max=None))
 
@@ -106,7 +107,8 @@ class Files(unittest.TestCase):
         self.assertEqual(str(failed[0]), f"{accuracy.DUMPS[0]} r1: is not replayed any more: psgd-replay: error: no such hook")
 
     def test_json_of_another_schema_is_bad_input(self):
-        for text in ("", "[]", '{"schema": "psgd-sweep", "version": 1}', '{"schema": "psgd-replay", "version": 2}', '{"schema": "psgd-replay", "version": 1}'):
+        for text in ("", "[]", '{"schema": "psgd-sweep", "version": 1}', '{"schema": "psgd-replay", "version": 2}',
+                     '{"schema": "psgd-replay", "version": 1}'):
             with self.subTest(text), self.assertRaisesRegex(BadInput, "not JSON of schema psgd-replay, version 1"):
                 self.measure(f"print({text!r})")
 

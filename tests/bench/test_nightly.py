@@ -32,7 +32,8 @@ class Command(unittest.TestCase):
 
     def command(self, *arguments, builds=True, accuracy="off"):
         compared = ["--builds", *self.sides] if builds else []
-        return [sys.executable, NIGHTLY, "--accuracy", accuracy, *compared, *self.places, "--random-seed", "1", "--rerun-pairs", "12", *arguments]
+        measured = ["--accuracy", accuracy, "--random-seed", "1", "--rerun-pairs", "12"]
+        return [sys.executable, NIGHTLY, *compared, *self.places, *measured, *arguments]
 
     def run_nightly(self, *arguments, environment=None, **options):
         done = subprocess.run(self.command(*arguments, **options), capture_output=True, text=True, env=environment, cwd=self.folder)
@@ -86,7 +87,7 @@ class Judging(Command):
         self.assertGreater(len({tuple(p[0][1] for p in pairs[i : i + 3]) for i in range(0, 27, 3)}), 1)
 
     def test_what_is_new_gone_or_broken(self):
-        self.suites(current={"project/real_time": 0.01, "added": 1}, baseline={"project/real_time": 0.01, "removed": 1}, breaks="project/real_time")
+        self.suites({"project/real_time": 0.01, "added": 1}, {"project/real_time": 0.01, "removed": 1}, breaks="project/real_time")
         done = self.run_nightly()
         self.assertEqual(done.returncode, 0)
         kinds = {b["benchmark"]: b["verdict"] for b in self.document()["benchmarks"]}
@@ -169,7 +170,8 @@ class Endings(Command):
         self.assertEqual([n for n in os.listdir(self.folder) if "cut" in n], [])
         done = self.run_nightly("--quiet")
         self.assertEqual(done.returncode, 0)
-        self.assertRegex(done.stderr, r"\Anightly: warning: The history's last line was cut off: kept aside as \S+\.cut-\S+, 0 whole lines carried over\.\n\Z")
+        self.assertRegex(done.stderr, r"\Anightly: warning: The history's last line was cut off: kept aside as \S+\.cut-\S+, "
+                         r"0 whole lines carried over\.\n\Z")
         self.assertEqual(len([n for n in os.listdir(self.folder) if ".cut-" in n]), 1)
 
     def test_a_dry_run_runs_nothing(self):
@@ -246,7 +248,8 @@ add_custom_target(bench_x COMMAND ${CMAKE_COMMAND} -E make_directory bin
         return self.git("rev-parse", "HEAD")
 
     def night(self, *arguments):
-        command = [sys.executable, "-B", os.path.join(self.root, "bench", "nightly"), *self.places, "--accuracy", "off", "--rerun-pairs", "9", "--quiet", *arguments]
+        measured = ["--accuracy", "off", "--rerun-pairs", "9", "--quiet"]
+        command = [sys.executable, "-B", os.path.join(self.root, "bench", "nightly"), *self.places, *measured, *arguments]
         return subprocess.run(command, capture_output=True, text=True, cwd=self.folder)
 
     def lines(self):
