@@ -123,7 +123,7 @@ class Endings(Command):
             (["--minimum-effect", "nan"], "--minimum-effect: nan is not at least 0"),
             (["--suites", "a/b"], "names of suites"),
             (["--benchmark-filter", "("], "--benchmark-filter: missing"),
-            (["--benchmark-filter=-x"], "begins with -"),
+            (["--benchmark-filter=-("], "--benchmark-filter: missing"),
             (["--rep", "9"], "unrecognized arguments: --rep 9"),
             (["--baseline", "HEAD"], "--builds names both sides"),
             (["--accept", " "], "--accept needs a reason"),
