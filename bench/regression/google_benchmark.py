@@ -20,12 +20,13 @@ class Runner:
     """Starts programs as each other process of the night: the same environment, processors and scratch folder.
 
     `processors`: how many of those that this process may use, None for all. `min_time`: seconds, as --benchmark_min_time.
-    `mib`: the size of what suites write to read it, PSGD_BENCH_MIB.
+    `mib`: the size of what suites write to read it, PSGD_BENCH_MIB. `clock`: "auto", "wall" or "cpu", as read_seconds() takes it.
     """
 
-    def __init__(self, scratch, min_time, mib, processors=None, timeout=600):
+    def __init__(self, scratch, min_time, mib, clock="auto", processors=None, timeout=600):
         self._scratch = scratch
         self._min_time = min_time
+        self._clock = clock
         self._timeout = timeout
         self._processors = None if processors is None else set(sorted(os.sched_getaffinity(0))[:processors])
         # OpenBLAS's two settings would time another BLAS than users have; BENCHMARK_* are Google Benchmark's defaults.
@@ -54,7 +55,7 @@ class Runner:
                 text = file.read()
         except OSError:
             raise BadInput(f"{program}: wrote no JSON for {name}; is it a Google Benchmark program?") from None
-        return read_seconds(text, name, program)
+        return read_seconds(text, name, program, self._clock)
 
     def _start(self, command):
         def hold_to_processors():
@@ -78,10 +79,10 @@ def escape(name):
     return re.sub(r"([\\.\[\]()*+?{}|^$])", r"\\\1", name)
 
 
-def read_seconds(text, name, where):
+def read_seconds(text, name, where, clock="auto"):
     """The time of benchmark `name` from the JSON `text`: the median where the benchmark repeats itself.
 
-    Wall time where the benchmark asked for it (UseRealTime, UseManualTime), else the main thread's processor time.
+    `clock` auto: wall time where the benchmark asked for it (UseRealTime, UseManualTime), else the main thread's processor time.
     Raises Broken where the benchmark reports an error, BadInput (naming `where`) where the JSON has another form.
     """
     def refuse(what):
@@ -100,8 +101,8 @@ def read_seconds(text, name, where):
     if not isinstance(document.get("benchmarks"), list):
         refuse("no list 'benchmarks'")
 
-    wall = name.endswith(("/real_time", "/manual_time")) or "/real_time/" in name or "/manual_time/" in name
-    field = "real_time" if wall else "cpu_time"
+    asked = re.search(r"/(real|manual)_time(/|$)", name)
+    field = "real_time" if clock == "wall" or clock == "auto" and asked else "cpu_time"
     times = []
     for entry in document["benchmarks"]:
         if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):

@@ -17,8 +17,8 @@ from .history import History
 from .repository import Repository
 from .sides import Commits, Folders, builder
 
-SETTINGS = ("repetitions", "rerun_pairs", "minimum_effect", "alpha", "benchmark_min_time", "benchmark_mib", "threads", "suites",
-            "benchmark_filter", "accuracy", "random_seed", "cmake_argument")
+SETTINGS = ("repetitions", "rerun_pairs", "minimum_effect", "alpha", "benchmark_min_time", "benchmark_mib", "clock", "threads",
+            "suites", "benchmark_filter", "accuracy", "random_seed", "cmake_argument")
 
 
 def run(options, root):
@@ -70,7 +70,8 @@ class Tonight:
                              rule=judging.Rule(options.minimum_effect, options.alpha), accepted=options.accept, notes=self._notes)
         self._sides.build(only_current=options.accuracy == "only")
         with tempfile.TemporaryDirectory(prefix="psgd-nightly-") as scratch:
-            runner = Runner(scratch, options.benchmark_min_time, options.benchmark_mib, options.threads, options.timeout)
+            runner = Runner(scratch, options.benchmark_min_time, options.benchmark_mib, options.clock, options.threads,
+                            options.timeout)
             try:
                 night.accuracy = self._check_accuracy(runner)
                 if options.accuracy != "only":

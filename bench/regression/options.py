@@ -86,6 +86,9 @@ def parse(arguments):
                      help="of one benchmark in one process (default: 0.1)")
     how.add_argument("--benchmark-mib", metavar="N", type=_number(int, 1, 65536), default=16,
                      help="PSGD_BENCH_MIB of the programs: the size of a step that reader and replay write first (default: 16)")
+    how.add_argument("--clock", choices=("auto", "wall", "cpu"), default="auto",
+                     help="auto: wall time where a benchmark asks for it; cpu: the main thread's processor time, for benchmarks of one "
+                          "thread on a machine that others use too (default: auto)")
     how.add_argument("--threads", metavar="N", type=_number(int, 1, os.cpu_count() or 1),
                      help="processors that the programs may use (default: all)")
     how.add_argument("--timeout", metavar="SECONDS", type=_number(float, 1, 86400), default=600,

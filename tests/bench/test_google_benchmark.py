@@ -22,6 +22,11 @@ class Times(unittest.TestCase):
         for name in ("a/real_time", "a/2/real_time/threads:2", "a/manual_time"):
             self.assertAlmostEqual(read_seconds(document(entry(name)), name, "x"), 8e-6)
 
+    def test_the_clock_asked_for(self):
+        for clock, seconds in (("wall", 8e-6), ("cpu", 4e-6)):
+            for name in ("a", "a/real_time"):
+                self.assertAlmostEqual(read_seconds(document(entry(name)), name, "x", clock), seconds)
+
     def test_units(self):
         for unit, factor in (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1)):
             self.assertAlmostEqual(read_seconds(document(entry(time_unit=unit)), "a", "x") / factor, 4.0)
