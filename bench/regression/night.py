@@ -176,7 +176,8 @@ def _tell(night, output):
         print(f"regression: {line}")
     for note in night.notes:
         print(f"note: {note}")
-    print(f"Benchmarks: {report.counts(night)}. More in {shlex.quote(os.path.join(output, 'summary.md'))}")
+    print(f"Benchmarks: {report.counts(night)}. Accuracy: {report.accuracy(night)}.")
+    print(f"More in {shlex.quote(os.path.join(output, 'summary.md'))}")
 
 
 @contextlib.contextmanager

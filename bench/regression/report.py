@@ -81,7 +81,7 @@ def headline(night):
 
 def counts(night):
     kinds = [v.kind for v in night.verdicts.values()]
-    return ", ".join(f"{kinds.count(kind)} {kind}" for kind in ORDER if kind in kinds) or "no benchmarks"
+    return ", ".join(f"{kinds.count(kind)} {kind}" for kind in ORDER if kind in kinds) or "none measured"
 
 
 def write_json(path, night):
@@ -113,7 +113,7 @@ def markdown(night):
     lines += [f"- **{_escape(r)}**" for r in night.regressions()]
     lines += [""] if night.regressions() else []
     lines += [f"{night.started}: {_commit(night.current)} against {_commit(night.baseline)}. Benchmarks: {counts(night)}. "
-              f"Accuracy: {_accuracy(night)}.", ""]
+              f"Accuracy: {accuracy(night)}.", ""]
     lines += [f"- {_escape(note)}" for note in night.notes]
     lines += [""] if night.notes else []
     lines += _tables(night)
@@ -159,10 +159,10 @@ def history_lines(night):
             yield {"night": night.started, "commit": night.current["commit"], "baseline": night.baseline["commit"], "suite": b.suite,
                    "benchmark": b.name, "baseline_seconds": c.baseline_seconds, "current_seconds": c.current_seconds, "ratio": c.ratio,
                    "p": c.p if v.adjusted_p is None else v.adjusted_p, "noise": c.noise, "pairs": c.pairs, "verdict": v.kind,
-                   "accuracy": _accuracy(night), "good": night.good, "scope": night.scope, "machine": night.machine}
+                   "accuracy": accuracy(night), "good": night.good, "scope": night.scope, "machine": night.machine}
 
 
-def _accuracy(night):
+def accuracy(night):
     if night.accuracy is None:
         return "not looked at"
     return f"{len(night.accuracy)} deviations from the golden table" if night.accuracy else "as in the golden table"
