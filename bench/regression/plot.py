@@ -49,7 +49,10 @@ def _draw_benchmark(panel, name, nights):
     panel.set_title(name if len(name) <= 48 else name[:47] + "…", fontsize=7)
     panel.set_ylabel(unit, fontsize=7)
     panel.tick_params(labelsize=6)
-    locator = dates.AutoDateLocator(maxticks=5)
+    # At least a week across: Matplotlib finds no ticks for one night alone.
+    middle, half = when[0] + (when[-1] - when[0]) / 2, max((when[-1] - when[0]) * 0.55, datetime.timedelta(days=3.5))
+    panel.set_xlim(middle - half, middle + half)
+    locator = dates.AutoDateLocator(minticks=3, maxticks=8)
     panel.xaxis.set_major_locator(locator)
     panel.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
     panel.xaxis.get_offset_text().set_size(6)
