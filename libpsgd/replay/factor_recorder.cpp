@@ -8,15 +8,15 @@
 #include "libpsgd/replay/engine.hpp"
 #include "libpsgd/replay/memory_plan.hpp"
 #include "libpsgd/replay/resolve.hpp"
+#include "libpsgd/replay/summary.hpp"
 
 namespace psgd::replay {
 namespace {
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+double median_seconds(const std::vector<StepSeconds>& steps) {
+  std::vector<double> seconds;
+  for (const StepSeconds& step : steps) seconds.push_back(step.all);
+  return seconds.empty() ? 0 : median(std::move(seconds));
 }
 
 template <class T>
@@ -46,7 +46,7 @@ void replay(dump::Reader& reader, const ResolvedSpec& resolved, const std::funct
   }
   engine.finish();
   result.batches = recorder.batches();
-  result.step_seconds = median(engine.configuration(0).seconds_of_compressed_steps());
+  result.step_seconds = median_seconds(engine.configuration(0).seconds_of_compressed_steps());
 }
 
 }  // namespace

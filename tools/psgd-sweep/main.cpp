@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "libpsgd/base/interrupt.hpp"
+#include "libpsgd/base/output_file.hpp"
 #include "libpsgd/replay/spectrum_document.hpp"
 #include "libpsgd/replay/sweep_document.hpp"
-#include "libpsgd/report/output_file.hpp"
 #include "tools/common/console.hpp"
 #include "tools/common/main.hpp"
 #include "tools/psgd-sweep/sweep_options.hpp"
@@ -22,7 +22,7 @@ int run(const std::vector<std::string>& arguments) {
   check_outputs(options->outputs(), options->inputs());
   ResultFiles results(options->results);
 
-  std::optional<report::OutputFile> spectrum_file;
+  std::optional<OutputFile> spectrum_file;
   if (options->spectrum_csv) spectrum_file.emplace(options->spectrum_csv->string());
 
   const auto sweep = psgd::replay::run_sweep(
