@@ -13,6 +13,9 @@ import stub
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NIGHTLY = os.path.join(ROOT, "bench", "nightly")
+# A background job of a shell ignores SIGINT, and so would what it starts; with a handler here, programs start with the default.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 TIMES = {"project/real_time": 0.01, "orthogonalize": 0.002, "read": 0.3}
 
 
