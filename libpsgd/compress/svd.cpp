@@ -7,6 +7,7 @@
 #include <lapacke.h>
 
 #include "libpsgd/base/error.hpp"
+#include "libpsgd/base/single_threaded_blas.hpp"
 #include "libpsgd/compress/memberwise_hook.hpp"
 #include "libpsgd/compress/power_sgd.hpp"
 
@@ -83,6 +84,7 @@ class Svd final : public MemberwiseHook<T> {
       std::fill(received.begin(), received.end(), std::numeric_limits<T>::quiet_NaN());
       return;
     }
+    const SingleThreadedBlas same_bits_for_every_number_of_threads;
     decomposition_.decompose(target, slot.rows, slot.cols);
     decomposition_.approximate(factor_rank(slot), received);
   }

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "libpsgd/base/single_threaded_blas.hpp"
 #include "libpsgd/metrics/optimal_error.hpp"
 #include "libpsgd/metrics/rank_spread.hpp"
-#include "libpsgd/metrics/single_threaded_blas.hpp"
 #include "libpsgd/metrics/spectrum_rank.hpp"
 #include "libpsgd/metrics/subspace_drift.hpp"
 
@@ -120,7 +120,7 @@ void SpectrumWatch<T>::look(std::size_t position, const T* values, const Tensors
   const std::size_t first = analysis_.rows.size();
   analysis_.rows.resize(first + tensors.size());
   const std::int64_t largest_rank = analysis_.ranks.empty() ? 1 : analysis_.ranks.back();
-  const metrics::SingleThreadedBlas one_thread_a_matrix;
+  const SingleThreadedBlas one_thread_a_matrix;
   pool_.for_each(tensors.size(), [&](std::size_t i, std::size_t) {
     const TensorSlot& slot = here.tensors[tensors[i]];
     SpectrumRow& row = analysis_.rows[first + i];

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace psgd::metrics {
+namespace psgd {
 
 /// While it lives the BLAS library takes one thread for a product or factorization, so that matrices can be shared out
 /// among our own and the last bits do not depend on how many processors there are. Knows OpenBLAS, the one that Debian
@@ -16,4 +16,4 @@ class SingleThreadedBlas {
   int before_ = 0;
 };
 
-}  // namespace psgd::metrics
+}  // namespace psgd

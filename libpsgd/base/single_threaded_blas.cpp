@@ -1,8 +1,8 @@
-#include "libpsgd/metrics/single_threaded_blas.hpp"
+#include "libpsgd/base/single_threaded_blas.hpp"
 
 #include <dlfcn.h>
 
-namespace psgd::metrics {
+namespace psgd {
 namespace {
 
 /// OpenBLAS's own calls, found at run time: which library stands behind the BLAS interface is the system's choice.
@@ -28,4 +28,4 @@ SingleThreadedBlas::~SingleThreadedBlas() {
   if (before_ > 0) threads().set(before_);
 }
 
-}  // namespace psgd::metrics
+}  // namespace psgd
