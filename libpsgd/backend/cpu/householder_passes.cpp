@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "libpsgd/backend/cpu/lapack.hpp"
+#include "libpsgd/base/single_threaded_blas.hpp"
 
 namespace psgd::backend {
 namespace {
@@ -70,6 +71,8 @@ void HouseholderPasses<T>::whole(std::span<const Factor<T>> factors, const doubl
     }
     at += cols * cols;
   }
+  if (jobs_.empty()) return;
+  const SingleThreadedBlas single_threaded;
   columns_base_ = columns_.get(size);
   work_size_ = whole_lines(widest + lapack::qr_work(widest));
   work_base_ = work_.get(work_size_ * distributor_.workers());
@@ -159,6 +162,7 @@ void HouseholderPasses<T>::multiply_panel(const Panel& panel, std::size_t worker
 template <class T>
 void HouseholderPasses<T>::tree(std::span<const Factor<T>> factors) {
   plan_tree(factors);
+  const SingleThreadedBlas single_threaded;
   columns_base_ = columns_.get(columns_size_ * distributor_.workers());
   work_base_ = work_.get(work_size_ * distributor_.workers());
   for (const auto& panels : panels_) {
