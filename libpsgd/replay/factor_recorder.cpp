@@ -15,6 +15,7 @@ namespace {
 
 double median_seconds(const std::vector<StepSeconds>& steps) {
   std::vector<double> seconds;
+  seconds.reserve(steps.size());
   for (const StepSeconds& step : steps) seconds.push_back(step.all);
   return seconds.empty() ? 0 : median(std::move(seconds));
 }

@@ -37,6 +37,7 @@ std::vector<StartSuggestion> suggest_starts(const SpectrumAnalysis& analysis, st
     if (!rank) continue;
     suggestions[parameter].rank = analysis.ranks[*rank];
     std::vector<double> series;
+    series.reserve(rows.size());
     for (const SpectrumRow* row : rows)
       series.push_back(*rank < row->optimal_errors.size() ? row->optimal_errors[*rank].value : SpectrumRow::none);
     const std::optional<std::size_t> from = metrics::settled_from(series, tolerance);

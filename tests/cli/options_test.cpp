@@ -152,7 +152,8 @@ TEST_P(Options, WhatFollowsTwoDashesIsAFile) {
   EXPECT_THAT(outcome.err, StartsWith(GetParam() + ": error: --help: "));
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryProgram, Options, ::testing::Values("psgd-inspect", "psgd-ortho", "psgd-replay", "psgd-sweep"),
+INSTANTIATE_TEST_SUITE_P(EveryProgram, Options,
+                         ::testing::Values("psgd-inspect", "psgd-ortho", "psgd-replay", "psgd-sweep"),
                          [](const auto& program) { return program.param.substr(5); });
 
 }  // namespace
