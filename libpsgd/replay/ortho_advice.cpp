@@ -90,7 +90,7 @@ void recommend(const OrthoSpec& spec, const OrthoResult& result, OrthoAdvice& ad
   const auto best = std::find_if(list.begin(), list.end(), [](const Candidate& one) { return one.worst == nullptr; });
   advice.pytorch_seconds = pytorch_seconds(result);
   if (best == list.end()) {
-    advice.reasons.push_back("no method stayed within the tolerance on every batch");
+    advice.reasons.emplace_back("no method stayed within the tolerance on every batch");
   } else {
     advice.recommended = best->method;
     advice.seconds = best->seconds;

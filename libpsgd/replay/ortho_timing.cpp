@@ -27,11 +27,12 @@ template <class T>
 class Copies {
  public:
   Copies(const FactorBatch& batch, backend::Backend<T>& backend)
-      : backend_(backend), size_(batch.values.size()), host_(batch.values.begin(), batch.values.end()) {
-    const std::size_t fitting = most_bytes_of_copies / std::max<std::size_t>(size_ * sizeof(T), 1);
-    count_ = std::clamp<std::size_t>(fitting, 1, most_copies);
-    memory_ = backend.template allocate<T>(size_ * count_);
-    original_ = backend.template allocate<T>(size_);
+      : backend_(backend),
+        size_(batch.values.size()),
+        count_(count_of(size_)),
+        host_(batch.values.begin(), batch.values.end()),
+        memory_(backend.template allocate<T>(size_ * count_)),
+        original_(backend.template allocate<T>(size_)) {
     backend.upload(host_, original_.data());
     const std::size_t one = static_cast<std::size_t>(batch.shape.rows * batch.shape.cols);
     for (std::size_t copy = 0; copy < count_; ++copy) {
@@ -66,6 +67,11 @@ class Copies {
   }
 
  private:
+  static std::size_t count_of(std::size_t size) {
+    const std::size_t fitting = most_bytes_of_copies / std::max<std::size_t>(size * sizeof(T), 1);
+    return std::clamp<std::size_t>(fitting, 1, most_copies);
+  }
+
   backend::Backend<T>& backend_;
   std::size_t size_ = 0;
   std::size_t count_ = 1;
