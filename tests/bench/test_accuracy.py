@@ -89,14 +89,14 @@ class Files(unittest.TestCase):
 
     def measure(self, body):
         stub.write_program(self.replay, f"#!{sys.executable} -IS\nimport sys\n{body}\n")
-        return accuracy.measure(self.replay, "/root", os.environ, threads=2, configurations={"r1": ["-r", "1"]})
+        return accuracy.measure(self.replay, "/recordings", os.environ, threads=2, configurations={"r1": ["-r", "1"]})
 
     def test_a_replay_becomes_a_row(self):
         document = {"schema": "psgd-replay", "version": 1, "dump": {"dtype": "float64"},
                     "summary": {"relative_error": {"mean": 0.5, "max": 1.0}, "relative_error_whole_model": {"mean": 0.25, "max": None},
                                 "compression_stats": [2.0, 200, 100]}}
         expected = ["--threads", "2", "--quiet", "--json", "-", "-r", "1"]
-        check = f"assert sys.argv[1:-1] == {expected} and sys.argv[-1].startswith('/root/'), sys.argv"
+        check = f"assert sys.argv[1:-1] == {expected} and sys.argv[-1].startswith('/recordings/'), sys.argv"
         rows, failed = self.measure(f"{check}\nprint({json.dumps(document)!r})")
         self.assertEqual(failed, [])
         self.assertEqual(rows[accuracy.DUMPS[0], "r1"], row("float64", dump=accuracy.DUMPS[0], relative_error_max=1.0, whole_model_max=None))
