@@ -22,6 +22,7 @@
 #include <fmt/format.h>
 
 #include "bench/layer_shapes.hpp"
+#include "bench/run.hpp"
 #include "libpsgd/backend/cpu/cpu_backend.hpp"
 #include "libpsgd/base/thread_pool.hpp"
 
@@ -252,8 +253,5 @@ void register_all() {
 
 int main(int argc, char** argv) {
   psgd::bench::register_all();
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
+  return psgd::bench::run(argc, argv);
 }

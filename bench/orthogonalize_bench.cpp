@@ -15,6 +15,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include "bench/run.hpp"
 #include "libpsgd/backend/cpu/cpu_backend.hpp"
 #include "libpsgd/base/thread_pool.hpp"
 #include "libpsgd/orthogonalize/method.hpp"
@@ -97,8 +98,5 @@ void register_all() {
 
 int main(int argc, char** argv) {
   psgd::bench::register_all();
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
+  return psgd::bench::run(argc, argv);
 }

@@ -21,8 +21,10 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include "bench/run.hpp"
 #include "libpsgd/dump/reader.hpp"
 #include "libpsgd/dump/writer.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace psgd::dump {
 namespace {
@@ -83,9 +85,6 @@ class Memory {
 class Sample {
  public:
   explicit Sample(const Form& form) {
-    std::string name = (fs::temp_directory_path() / "psgd-bench-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
-    directory_ = name;
     WriterOptions options;
     options.parameters = parameters_of(form);
     options.shuffle = form.filtered;
@@ -102,17 +101,11 @@ class Sample {
     for (std::int64_t step = 0; step < steps; ++step) writer.append_step<float>(step, gradients);
     writer.close();
   }
-  Sample(const Sample&) = delete;
-  Sample& operator=(const Sample&) = delete;
-  ~Sample() {
-    std::error_code ignored;
-    fs::remove_all(directory_, ignored);
-  }
 
   [[nodiscard]] fs::path path() const { return directory_ / "dump.h5"; }
 
  private:
-  fs::path directory_;
+  test::TemporaryDirectory directory_;
 };
 
 const Sample& sample(const std::string& name, const Form& form) {
@@ -219,9 +212,5 @@ void register_all() {
 
 int main(int argc, char** argv) {
   psgd::dump::register_all();
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
-  return 0;
+  return psgd::bench::run(argc, argv);
 }

@@ -18,8 +18,10 @@
 #include <fmt/format.h>
 
 #include "bench/layer_shapes.hpp"
+#include "bench/run.hpp"
 #include "libpsgd/dump/writer.hpp"
 #include "libpsgd/replay/sweep.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace psgd::bench {
 namespace {
@@ -50,9 +52,6 @@ std::vector<Parameter> parameters() {
 class Sample {
  public:
   Sample() {
-    std::string name = (fs::temp_directory_path() / "psgd-bench-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
-    directory_ = name;
     dump::WriterOptions options;
     options.world_size = process_ranks;
     options.parameters = parameters();
@@ -74,18 +73,12 @@ class Sample {
     }
     writer.close();
   }
-  Sample(const Sample&) = delete;
-  Sample& operator=(const Sample&) = delete;
-  ~Sample() {
-    std::error_code ignored;
-    fs::remove_all(directory_, ignored);
-  }
 
   [[nodiscard]] fs::path path() const { return directory_ / "dump.h5"; }
   [[nodiscard]] std::int64_t elements() const { return numel_; }
 
  private:
-  fs::path directory_;
+  test::TemporaryDirectory directory_;
   std::int64_t numel_ = 0;
 };
 
@@ -150,8 +143,5 @@ void register_at(std::size_t threads) {
 int main(int argc, char** argv) {
   psgd::bench::register_at(1);
   if (const std::size_t all = std::thread::hardware_concurrency(); all > 1) psgd::bench::register_at(all);
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
+  return psgd::bench::run(argc, argv);
 }

@@ -21,7 +21,7 @@ int width(DType dtype) {
 
 std::string_view to_string(GradKind kind) { return kind == GradKind::averaged ? "averaged" : "local"; }
 
-DType Description::dtype() const {
+DType widest_dtype(std::span<const Parameter> parameters) {
   if (parameters.empty()) return DType::float32;
   DType widest = parameters.front().dtype;
   for (const Parameter& parameter : parameters) {

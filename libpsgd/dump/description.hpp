@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,9 @@
 namespace psgd::dump {
 
 using psgd::to_string;  // of shapes and types; an overload below would hide it
+
+/// The widest type of any parameter; float32 when there is none.
+DType widest_dtype(std::span<const Parameter> parameters);
 
 /// What the recorded gradients are.
 enum class GradKind {
@@ -38,8 +42,8 @@ struct Description {
   std::string writer;
   std::vector<std::string> notes;  ///< what a reader should know: an incomplete file, steps that were left out
 
-  /// The widest logical type of any parameter; float32 when there is none.
-  [[nodiscard]] DType dtype() const;
+  /// The widest logical type of any parameter.
+  [[nodiscard]] DType dtype() const { return widest_dtype(parameters); }
 };
 
 }  // namespace psgd::dump

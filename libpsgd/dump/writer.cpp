@@ -134,6 +134,16 @@ struct Writer::Impl {
     if (failed) file.discard();
   }
 
+  template <class Action>
+  void attempt(Action action) {
+    try {
+      action();
+    } catch (...) {
+      failed = true;
+      throw;
+    }
+  }
+
   [[nodiscard]] std::int64_t columns() const { return static_cast<std::int64_t>(options.process_ranks.size()); }
 
   void write_attributes() {
@@ -263,24 +273,14 @@ Writer::~Writer() = default;
 template <class T>
 void Writer::append_step(std::int64_t step, std::span<const std::vector<const T*>> gradients,
                          const StepRemarks& remarks) {
-  try {
-    impl_->append_step(step, gradients, remarks);
-  } catch (...) {
-    impl_->failed = true;
-    throw;
-  }
+  impl_->attempt([&] { impl_->append_step(step, gradients, remarks); });
 }
 
 template void Writer::append_step(std::int64_t, std::span<const std::vector<const float*>>, const StepRemarks&);
 template void Writer::append_step(std::int64_t, std::span<const std::vector<const double*>>, const StepRemarks&);
 
 void Writer::close(bool complete) {
-  try {
-    impl_->close(complete);
-  } catch (...) {
-    impl_->failed = true;
-    throw;
-  }
+  impl_->attempt([&] { impl_->close(complete); });
 }
 
 }  // namespace psgd::dump

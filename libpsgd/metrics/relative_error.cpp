@@ -10,4 +10,8 @@ double relative_error(const Measurement& measurement) {
   return std::sqrt(measurement.sums.difference_sq / measurement.sums.gradient_sq);
 }
 
+bool is_comparable(const Measurement& measurement) {
+  return std::isfinite(measurement.sums.gradient_sq) && measurement.sums.gradient_sq > 0;
+}
+
 }  // namespace psgd::metrics

@@ -8,4 +8,7 @@ namespace psgd::metrics {
 /// puts back included. NaN when G is zero.
 double relative_error(const Measurement& measurement);
 
+/// Whether an output can be compared with this gradient at all: it is neither zero nor recorded with NaN or Inf.
+bool is_comparable(const Measurement& measurement);
+
 }  // namespace psgd::metrics

@@ -1,6 +1,7 @@
 #include "libpsgd/replay/state_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 
@@ -20,25 +21,14 @@ constexpr std::int64_t minor_version = 1;
 template <class T>
 using Kind = typename compress::MemoryView<T>::Kind;
 
-Arithmetic arithmetic_from(const std::string& file, const std::string& name) {
-  for (const Arithmetic value : {Arithmetic::fused, Arithmetic::per_rank}) {
+/// The value of an enumeration that is spelled so.
+template <class Value, std::size_t kCount>
+Value value_from(const std::string& file, std::string_view what, const std::string& name,
+                 const std::array<Value, kCount>& known) {
+  for (const Value value : known) {
     if (to_string(value) == name) return value;
   }
-  throw Error::input("{}: unknown arithmetic \"{}\" in a state file", file, name);
-}
-
-compress::Residual residual_from(const std::string& file, const std::string& name) {
-  for (const compress::Residual value : {compress::Residual::averaged, compress::Residual::local}) {
-    if (to_string(value) == name) return value;
-  }
-  throw Error::input("{}: unknown residual \"{}\" in a state file", file, name);
-}
-
-DType dtype_from(const std::string& file, const std::string& name) {
-  for (const DType value : {DType::float32, DType::float64}) {
-    if (to_string(value) == name) return value;
-  }
-  throw Error::input("{}: unknown dtype \"{}\" in a state file", file, name);
+  throw Error::input("{}: unknown {} \"{}\" in a state file", file, what, name);
 }
 
 void check_parameters(const std::string& file, const StateHeader& header) {
@@ -271,9 +261,12 @@ StateHeader read_state_header(const std::filesystem::path& path) {
   }
   StateHeader header;
   header.hook = file.read_string("hook");
-  header.arithmetic = arithmetic_from(path.string(), file.read_string("arithmetic"));
-  header.residual = residual_from(path.string(), file.read_string("residual"));
-  header.dtype = dtype_from(path.string(), file.read_string("dtype"));
+  const auto read_value = [&](const char* what, const auto& known) {
+    return value_from(path.string(), what, file.read_string(what), known);
+  };
+  header.arithmetic = read_value("arithmetic", std::array{Arithmetic::fused, Arithmetic::per_rank});
+  header.residual = read_value("residual", std::array{compress::Residual::averaged, compress::Residual::local});
+  header.dtype = read_value("dtype", std::array{DType::float32, DType::float64});
   header.world_size = file.read_integer("world_size");
   for_each_scalar(header, [&](const char* name, auto& value) { read_scalar(file, name, value); });
   check_parameters(path.string(), header);

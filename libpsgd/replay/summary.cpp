@@ -30,15 +30,6 @@ Spread spread(std::vector<double> values) {
   return {existing(sum / static_cast<double>(values.size())), existing(median(std::move(values))), existing(max)};
 }
 
-namespace {
-
-/// Whether an output can be compared with this gradient at all.
-bool has_measure(const metrics::Measurement& measurement) {
-  return std::isfinite(measurement.sums.gradient_sq) && measurement.sums.gradient_sq > 0;
-}
-
-}  // namespace
-
 void ErrorSummary::add_step(std::span<const ParameterRecord> records) {
   series_.parameters.resize(records.size());
   metrics::Measurement whole;
@@ -46,7 +37,7 @@ void ErrorSummary::add_step(std::span<const ParameterRecord> records) {
   for (std::size_t i = 0; i < records.size(); ++i) {
     const ParameterRecord& record = records[i];
     add_record(series_.parameters[i], record);
-    if (record.compressed && has_measure(record.measurement)) {
+    if (record.compressed && metrics::is_comparable(record.measurement)) {
       series_.of_records.push_back(metrics::relative_error(record.measurement));
     }
     if (!std::isfinite(record.measurement.sums.gradient_sq)) continue;
@@ -57,8 +48,8 @@ void ErrorSummary::add_step(std::span<const ParameterRecord> records) {
     sound.sums.gradient_sq += record.measurement.sums.gradient_sq;
     sound.sums.difference_sq += record.measurement.sums.difference_sq;
   }
-  if (has_measure(whole)) series_.of_steps.push_back(metrics::relative_error(whole));
-  if (has_measure(sound)) series_.of_sound_parts.push_back(metrics::relative_error(sound));
+  if (metrics::is_comparable(whole)) series_.of_steps.push_back(metrics::relative_error(whole));
+  if (metrics::is_comparable(sound)) series_.of_sound_parts.push_back(metrics::relative_error(sound));
 }
 
 void ErrorSummary::add_record(Sums& sums, const ParameterRecord& record) {
@@ -84,7 +75,7 @@ void ErrorSummary::add_record(Sums& sums, const ParameterRecord& record) {
   summary.mean_bytes_sent += record.bytes_sent;
   summary.mean_difference_sq += record.measurement.sums.difference_sq;
   summary.mean_gradient_sq += record.measurement.sums.gradient_sq;
-  if (!has_measure(record.measurement)) return;
+  if (!metrics::is_comparable(record.measurement)) return;
   sums.relative_error += metrics::relative_error(record.measurement);
   ++sums.relative_errors;
 }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "libpsgd/base/error.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace psgd {
 namespace {
@@ -27,18 +28,11 @@ namespace fs = std::filesystem;
 
 class OutputFileTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "psgd-output-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
 
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> found;
-    for (const auto& entry : fs::directory_iterator(folder_)) found.push_back(entry.path().filename().string());
+    for (const auto& entry : fs::directory_iterator(folder_.path())) found.push_back(entry.path().filename().string());
     return found;
   }
 
@@ -53,7 +47,7 @@ class OutputFileTest : public ::testing::Test {
     return status.st_mode & 07777U;
   }
 
-  fs::path folder_;
+  test::TemporaryDirectory folder_;
 };
 
 std::string error_of(const std::string& path) {
@@ -143,7 +137,7 @@ TEST_F(OutputFileTest, PathsThatCannotBeWrittenSayWhy) {
 TEST_F(OutputFileTest, AWriteProtectedFileStays) {
   put(path("protected"), "old");
   chmod(path("protected").c_str(), 0444);
-  chmod(folder_.c_str(), 0777);
+  chmod(folder_.path().c_str(), 0777);
   // Root may write everywhere, so another user tries.
   const auto program = [&] {
     constexpr uid_t nobody = 65534;

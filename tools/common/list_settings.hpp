@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,12 +19,9 @@ template <class Value, class Parse, class Show>
 Setting list_of(std::vector<Value>& target, Parse parse, Show show) {
   return {[&target, parse](const std::string& text) {
             target.clear();
-            std::size_t begin = 0;
-            while (begin <= text.size()) {
-              const std::size_t end = std::min(text.find(',', begin), text.size());
-              if (end == begin) throw BadValue("a value between the commas is empty");
-              target.push_back(parse(text.substr(begin, end - begin)));
-              begin = end + 1;
+            for (const std::string_view part : split(text, ',')) {
+              if (part.empty()) throw BadValue("a value between the commas is empty");
+              target.push_back(parse(std::string(part)));
             }
           },
           [&target, show] {

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -36,6 +37,12 @@ bool is_standard_output(const std::optional<std::filesystem::path>& path) {
   return output.kind == OutputPath::Kind::descriptor && output.descriptor == STDOUT_FILENO;
 }
 
+bool is_one_of(const std::optional<std::string>& identity, const std::vector<std::filesystem::path>& files) {
+  return identity && std::any_of(files.begin(), files.end(), [&](const std::filesystem::path& file) {
+           return file_identity(file.string()) == identity;
+         });
+}
+
 /// An option's forgotten FILE must not cost the recording that was named next.
 void check_replaced(const NamedOutput& output, const OutputPath& path) {
   if (path.kind != OutputPath::Kind::replace || !path.exists) return;
@@ -61,11 +68,8 @@ void add_result_options(Options& options, ResultOptions& results, const std::str
 
 void check_dump_output(const std::filesystem::path& output, std::string_view writer,
                        const std::vector<std::filesystem::path>& inputs) {
-  const auto identity = file_identity(output.string());
-  for (const auto& input : inputs) {
-    if (identity && file_identity(input.string()) == identity) {
-      throw Error::usage("{}: this is a file to read from", output.string());
-    }
+  if (is_one_of(file_identity(output.string()), inputs)) {
+    throw Error::usage("{}: this is a file to read from", output.string());
   }
   if (dump::file_kind(output) != dump::FileKind::recording) return;
   if (dump::Reader({output}).description().writer == writer) return;
@@ -78,11 +82,8 @@ void check_outputs(const std::vector<NamedOutput>& outputs, const std::vector<st
     const OutputPath path = resolve_output_path(output.path.string());
     const auto identity = output_identity(path);
     if (!identity) continue;
-    for (const auto& input : inputs) {
-      if (file_identity(input.string()) == identity) {
-        throw Error::usage("{} {}: this is a file to read from; give another name", output.option,
-                           output.path.string());
-      }
+    if (is_one_of(identity, inputs)) {
+      throw Error::usage("{} {}: this is a file to read from; give another name", output.option, output.path.string());
     }
     const auto [other, is_new] = taken.emplace(*identity, output.option);
     if (!is_new) {

@@ -20,16 +20,6 @@ template <class... Args>
   throw BadValue(fmt::format(format, std::forward<Args>(args)...));
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
-
 double unit_factor(std::string_view unit) {
   std::string lower(unit);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
@@ -42,6 +32,16 @@ double unit_factor(std::string_view unit) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
 
 std::int64_t parse_integer(std::string_view text, std::int64_t least, std::int64_t most) {
   std::int64_t value = 0;

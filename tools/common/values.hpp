@@ -17,6 +17,9 @@ class BadValue : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The parts between separators, empty ones too; an empty text is one empty part.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
 /// A decimal integer and nothing else.
 std::int64_t parse_integer(std::string_view text, std::int64_t least, std::int64_t most);
 

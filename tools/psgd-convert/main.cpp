@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 #include "libpsgd/dump/pending_file.hpp"
 #include "libpsgd/dump/writer.hpp"
 #include "tools/common/console.hpp"
+#include "tools/common/entries.hpp"
 #include "tools/common/main.hpp"
 #include "tools/common/results.hpp"
 
@@ -38,8 +38,7 @@ constexpr std::string_view summary =
     "step\nand process rank has to have the same parameters.";
 
 std::string epilogue() {
-  std::string text = "Formats, told by a file's contents:\n";
-  for (const auto& format : foreign::formats()) text += fmt::format("  {:<22}{}\n", format.name, format.help);
+  std::string text = table_of("Formats, told by a file's contents:", foreign::formats());
   text +=
       "\nPatterns: {step} and {rank} stand for digits, {name} for the parameter's name, {any} for anything else. Tried "
       "on keys\nunless --key-pattern is given:\n";
@@ -139,11 +138,6 @@ void append_steps(foreign::Collection& collection, dump::Writer& writer, Console
   }
 }
 
-bool is_wide(const std::vector<Parameter>& parameters) {
-  return std::any_of(parameters.begin(), parameters.end(),
-                     [](const Parameter& parameter) { return parameter.dtype == DType::float64; });
-}
-
 int run(const std::vector<std::string>& arguments) {
   auto options = parse(arguments);
   if (!options) return exit_done;
@@ -154,7 +148,7 @@ int run(const std::vector<std::string>& arguments) {
   dump::PendingFile pending(*options->output);
   {
     dump::Writer writer(pending.path(), writer_options(*options, collection));
-    if (is_wide(collection.parameters())) {
+    if (dump::widest_dtype(collection.parameters()) == DType::float64) {
       append_steps<double>(collection, writer, console);
     } else {
       append_steps<float>(collection, writer, console);

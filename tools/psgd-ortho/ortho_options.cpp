@@ -9,6 +9,7 @@
 #include "libpsgd/base/error.hpp"
 #include "libpsgd/orthogonalize/method.hpp"
 #include "libpsgd/replay/ortho_inputs.hpp"
+#include "tools/common/entries.hpp"
 #include "tools/common/list_settings.hpp"
 #include "tools/common/main.hpp"
 #include "tools/psgd-ortho/shapes.hpp"
@@ -43,25 +44,10 @@ constexpr std::string_view help_results =
     "  psgd-ortho --shapes 65536x8,4096x4x24\n"
     "  psgd-ortho -r 1,2,4,8 --json study.json run.h5\n\n";
 
-/// A line for each entry: its name and what it is.
-template <class Entry>
-std::string table_of(std::string_view heading, std::span<const Entry> entries) {
-  std::string text = fmt::format("{}\n", heading);
-  for (const Entry& entry : entries) text += fmt::format("  {:<22}{}\n", entry.name, entry.help);
-  return text;
-}
-
 std::string epilogue() {
   return table_of("Methods:", orthogonalize::methods()) + "\n" + table_of("Inputs:", psgd::replay::ortho_inputs()) +
          fmt::format("  {:<22}the P of the dump's last step, as they arise in its replay\n", psgd::replay::replay_p) +
          fmt::format("  {:<22}the Q\n\n", psgd::replay::replay_q) + std::string(help_results) + exit_code_help();
-}
-
-template <class Entry>
-std::vector<std::string> names_of(std::span<const Entry> entries) {
-  std::vector<std::string> names;
-  for (const Entry& entry : entries) names.emplace_back(entry.name);
-  return names;
 }
 
 std::vector<std::string> input_names() {

@@ -29,15 +29,11 @@ std::string_view trimmed(std::string_view text) {
 
 FactorShape parse_shape(std::string_view text) {
   std::vector<std::int64_t> sides;
-  for (std::string_view rest = text;;) {
-    const std::size_t end = rest.find('x');
-    const std::string_view side = rest.substr(0, end);
+  for (const std::string_view side : split(text, 'x')) {
     if (side.empty() || side.find_first_not_of("0123456789") != std::string_view::npos || sides.size() == 3) {
       throw BadValue(fmt::format("'{}' is not ROWSxCOLS or ROWSxCOLSxBATCH, such as 4096x4", text));
     }
     sides.push_back(parse_integer(side, 0, longest_side));
-    if (end == std::string_view::npos) break;
-    rest.remove_prefix(end + 1);
   }
   if (sides.size() < 2) throw BadValue(fmt::format("'{}' is not ROWSxCOLS, such as 4096x4", text));
   const FactorShape shape{sides[0], sides[1], sides.size() == 3 ? sides[2] : 1};

@@ -44,9 +44,8 @@ struct Gathered {
 };
 
 void gather(const psgd::replay::ParameterRecord& record, Gathered& into) {
-  const double gradient_sq = record.measurement.sums.gradient_sq;
   if (record.compressed) ++into.compressed_steps;
-  if (record.compressed && std::isfinite(gradient_sq) && gradient_sq > 0) {
+  if (record.compressed && metrics::is_comparable(record.measurement)) {
     into.relative_error.add(metrics::relative_error(record.measurement));
     into.target_error.add(metrics::target_relative_error(record.measurement));
     into.cosine.add(metrics::cosine(record.measurement));

@@ -12,6 +12,7 @@
 #include "libpsgd/base/error.hpp"
 #include "libpsgd/compress/registry.hpp"
 #include "libpsgd/orthogonalize/method.hpp"
+#include "tools/common/entries.hpp"
 #include "tools/common/main.hpp"
 #include "tools/psgd-replay/baseline_options.hpp"
 #include "tools/psgd-replay/original_hook.hpp"
@@ -27,23 +28,9 @@ using report::Json;
 constexpr std::int64_t largest_seed = std::numeric_limits<std::uint32_t>::max();
 constexpr std::int64_t largest_rank = std::numeric_limits<std::int32_t>::max();
 
-template <class Entry>
-std::vector<std::string> names_of(std::span<const Entry> entries, std::vector<std::string> names = {}) {
-  for (const Entry& entry : entries) names.emplace_back(entry.name);
-  return names;
-}
-
-/// A line for each entry: its name and what it is.
-template <class Entry>
-std::string list_of(std::string_view heading, std::span<const Entry> entries) {
-  std::string text = fmt::format("{}\n", heading);
-  for (const Entry& entry : entries) text += fmt::format("  {:<22}{}\n", entry.name, entry.help);
-  return text + "\n";
-}
-
 std::string epilogue() {
-  return list_of("Hooks (--hook):", compress::hooks()) +
-         list_of("Orthogonalization (--orthogonalization), besides auto:", orthogonalize::methods()) +
+  return table_of("Hooks (--hook):", compress::hooks()) + "\n" +
+         table_of("Orthogonalization (--orthogonalization), besides auto:", orthogonalize::methods()) + "\n" +
          std::string(help_schema) + exit_code_help();
 }
 

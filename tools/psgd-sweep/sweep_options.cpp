@@ -6,6 +6,7 @@
 #include "libpsgd/base/error.hpp"
 #include "libpsgd/compress/registry.hpp"
 #include "libpsgd/orthogonalize/method.hpp"
+#include "tools/common/entries.hpp"
 #include "tools/common/list_settings.hpp"
 #include "tools/common/main.hpp"
 #include "tools/psgd-sweep/network_options.hpp"
@@ -41,12 +42,6 @@ constexpr std::string_view help_results =
     "  psgd-sweep -r 1,2,4 --spectrum-every 4 --spectrum-csv values.csv run.h5\n"
     "  psgd-sweep -r 1,2,4 --resume sweep.state --json sweep.json long.h5\n"
     "  psgd-sweep --hook powersgd,top-k,qsgd -r 2 --fraction 0.01,0.1 run.h5\n\n";
-
-template <class Entry>
-std::vector<std::string> names_of(std::span<const Entry> entries, std::vector<std::string> names = {}) {
-  for (const Entry& entry : entries) names.emplace_back(entry.name);
-  return names;
-}
 
 void add_grid(Options& options, Grid& grid) {
   options.group("The grid: each takes a list with commas")

@@ -95,20 +95,14 @@ bool make_steps(const SynthOptions& options, std::vector<File>& files, Console& 
   return true;
 }
 
-bool is_wide(const std::vector<Parameter>& parameters) {
-  for (const Parameter& parameter : parameters) {
-    if (parameter.dtype == DType::float64) return true;
-  }
-  return false;
-}
-
 int run(const std::vector<std::string>& arguments) {
   const auto options = parse_synth_options(arguments);
   if (!options) return exit_done;
   Console console("psgd-synth", options->common);
   std::vector<File> files = make_files(*options);
-  const bool complete = is_wide(options->parameters) ? make_steps<double>(*options, files, console)
-                                                     : make_steps<float>(*options, files, console);
+  const bool complete = dump::widest_dtype(options->parameters) == DType::float64
+                            ? make_steps<double>(*options, files, console)
+                            : make_steps<float>(*options, files, console);
   for (File& file : files) {
     file.writer->close(complete);
     file.writer.reset();

@@ -1,7 +1,5 @@
 #include "tools/psgd-synth/shapes.hpp"
 
-#include <algorithm>
-#include <limits>
 #include <set>
 #include <string>
 
@@ -14,21 +12,10 @@ namespace {
 
 constexpr std::int64_t largest_extent = std::int64_t{1} << 40;
 
-/// Calls use(part) for every part of `text` between `separator`s.
-template <class Use>
-void for_each_part(std::string_view text, char separator, Use use) {
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    use(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-}
-
 Shape parse_shape(std::string_view text) {
   Shape shape;
   if (text == "scalar") return shape;
-  for_each_part(text, 'x', [&](std::string_view extent) { shape.push_back(parse_integer(extent, 0, largest_extent)); });
+  for (const std::string_view extent : split(text, 'x')) shape.push_back(parse_integer(extent, 0, largest_extent));
   return shape;
 }
 
@@ -37,14 +24,14 @@ Shape parse_shape(std::string_view text) {
 std::vector<psgd::synth::NamedShape> parse_shapes(std::string_view text) {
   std::vector<psgd::synth::NamedShape> parameters;
   std::set<std::string, std::less<>> names;
-  for_each_part(text, ',', [&](std::string_view part) {
+  for (const std::string_view part : split(text, ',')) {
     const std::size_t colon = part.rfind(':');
     const bool named = colon != std::string_view::npos;
     std::string name = named ? std::string(part.substr(0, colon)) : fmt::format("parameter{}", parameters.size());
     if (name.empty()) throw BadValue(fmt::format("\"{}\" has no name before the colon", part));
     if (!names.insert(name).second) throw BadValue(fmt::format("the name \"{}\" stands there twice", name));
     parameters.push_back({std::move(name), parse_shape(named ? part.substr(colon + 1) : part)});
-  });
+  }
   return parameters;
 }
 

@@ -8,6 +8,7 @@
 #include "libpsgd/base/error.hpp"
 #include "libpsgd/dump/reader.hpp"
 #include "libpsgd/synth/models.hpp"
+#include "tools/common/entries.hpp"
 #include "tools/common/main.hpp"
 #include "tools/psgd-synth/shapes.hpp"
 
@@ -25,9 +26,7 @@ constexpr std::string_view summary =
     "step to\nstep. The same options give the same file, whatever the number of threads.";
 
 std::string epilogue() {
-  std::string text = "Models (--model):\n";
-  for (const auto& model : psgd::synth::models()) text += fmt::format("  {:<22}{}\n", model.name, model.help);
-  return text +
+  return table_of("Models (--model):", psgd::synth::models()) +
          "\nEvery matrix has the singular values scale * s_i: flat s_i = 1, power:D s_i = (i+1)^-D, geometric:D s_i = "
          "D^i.\nThe best relative error of rank r is therefore sqrt(sum of s_i^2 from i = r on / sum of all s_i^2), in "
          "every step.\nMemory: one step of all process ranks, twice while it is made.\n\n" +
@@ -57,12 +56,6 @@ Setting spectrum(psgd::synth::Spectrum& target) {
             }
           },
           [&target] { return report::Json(psgd::synth::to_string(target)); }};
-}
-
-std::vector<std::string> model_names() {
-  std::vector<std::string> names;
-  for (const auto& model : psgd::synth::models()) names.emplace_back(model.name);
-  return names;
 }
 
 std::vector<Parameter> parameters_of(const Source& source) {
@@ -103,7 +96,8 @@ std::optional<SynthOptions> parse_synth_options(const std::vector<std::string>& 
   source.model = "gpt2-block";
   Options options({"psgd-synth", "[options] OUTPUT.h5", std::string(summary), epilogue()});
   options.group("Parameters")
-      .add("model", "NAME", choice(source.model, model_names()), "those of a known model, one of those below")
+      .add("model", "NAME", choice(source.model, names_of(psgd::synth::models())),
+           "those of a known model, one of those below")
       .add("shapes", "LIST", shape_list(source.shapes), "NAME:ROWSxCOLS,... , the names may be left out", "none")
       .add("like", "DUMP.h5", file(source.like), "those of a recorded dump, buckets and types included")
       .add("repeat", "N", integer(source.repeat, 1, 1 << 20), "that many copies of the model")

@@ -167,11 +167,11 @@ HWY_INLINE void finish(const ResidualBlock<T>& block, std::size_t at, std::size_
 
 /// Columns swept before the next are begun: their part of Q stays in the first-level cache.
 template <class T>
-inline constexpr std::size_t sweep_elements = 12288 / sizeof(T);
+inline constexpr std::size_t sweep_cols = 3072 / sizeof(T);
 
 template <class T, std::size_t kRank, bool kReference>
 ResidualSums residual_by_rows(const ResidualBlock<T>& block) {
-  constexpr std::size_t widest = sweep_elements<T> / 4;
+  constexpr std::size_t widest = sweep_cols<T>;
   static_assert(widest % lanes<T>() == 0);
   const Tag<T> d;
   BlockSums<T, kReference> sums;
