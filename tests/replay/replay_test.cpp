@@ -222,12 +222,16 @@ TEST(Replay, LocalErrorMemoriesAreNeverTakenForSums) {
   }
 }
 
-TEST(State, LoadsOnlyWhereItBelongs) {
-  const test::TemporaryDirectory scratch;
+void save_state_after_step_24(const std::filesystem::path& path) {
   ReplaySpec saved = digits();
-  saved.state_out = scratch / "state.h5";
+  saved.state_out = path;
   saved.steps = {20, 24};
   run_replay(saved);
+}
+
+TEST(State, LoadsOnlyWhereItBelongs) {
+  const test::TemporaryDirectory scratch;
+  save_state_after_step_24(scratch / "state.h5");
   const auto refused = [&](auto change) {
     return failure(ErrorKind::input, [&](ReplaySpec& spec) {
       spec.state_in = scratch / "state.h5";
@@ -251,10 +255,7 @@ TEST(State, LoadsOnlyWhereItBelongs) {
 
 TEST(State, BelongsToItsProcessRanks) {
   const test::TemporaryDirectory scratch;
-  ReplaySpec saved = digits();
-  saved.state_out = scratch / "state.h5";
-  saved.steps = {20, 24};
-  run_replay(saved);
+  save_state_after_step_24(scratch / "state.h5");
   EXPECT_THAT(failure(ErrorKind::input,
                       [&](ReplaySpec& spec) {
                         spec.state_in = scratch / "state.h5";
@@ -265,10 +266,7 @@ TEST(State, BelongsToItsProcessRanks) {
 
 TEST(State, ThatIsNotSoundIsRefused) {
   const test::TemporaryDirectory scratch;
-  ReplaySpec saved = digits();
-  saved.state_out = scratch / "sound.h5";
-  saved.steps = {20, 24};
-  run_replay(saved);
+  save_state_after_step_24(scratch / "sound.h5");
   const auto after = [&](const std::function<void(hid_t)>& change) {
     std::filesystem::copy_file(scratch / "sound.h5", scratch / "state.h5",
                                std::filesystem::copy_options::overwrite_existing);
